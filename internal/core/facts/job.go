@@ -1,0 +1,107 @@
+package facts
+
+import (
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+)
+
+// JobReading is what a lifecycle Job and its pods say.
+type JobReading struct {
+	// Finished is whether the Job has ended, in Outcome.
+	Finished bool
+	Outcome  v2.JobOutcome
+	// StartedAt is when a container of a pod of the Job was first seen running or ended; zero: never.
+	StartedAt time.Time
+	// FinishedAt is when the Job ended; zero: not yet.
+	FinishedAt time.Time
+	// ExitCode is the container's, when it ended.
+	ExitCode *int32
+	// Message is the container's last output line, or why the Job has no pod or failed.
+	Message string
+}
+
+// maxJobMessage bounds what a record keeps of a Job's output.
+const maxJobMessage = 256
+
+// ReadJob reads a Job and its pods. A Job that ended without a container having run is NeverStarted.
+func ReadJob(job *batchv1.Job, pods []*corev1.Pod) JobReading {
+	var r JobReading
+	for _, pod := range pods {
+		readPod(&r, pod)
+	}
+	for _, condition := range job.Status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch condition.Type {
+		case batchv1.JobComplete:
+			r.finish(v2.JobSucceeded, condition)
+		case batchv1.JobFailed:
+			outcome := v2.JobFailed
+			if condition.Reason == batchv1.JobReasonDeadlineExceeded {
+				outcome = v2.JobTimedOut
+			}
+			r.finish(outcome, condition)
+		}
+	}
+	if r.Finished && r.Outcome != v2.JobSucceeded && r.StartedAt.IsZero() {
+		r.Outcome = v2.JobNeverStarted
+	}
+	if r.Finished && r.Outcome == v2.JobSucceeded && r.StartedAt.IsZero() && job.Status.StartTime != nil {
+		// The pod was collected before it was read; a Job that succeeded had a container that ran.
+		r.StartedAt = job.Status.StartTime.Time
+	}
+	r.Message = lastLine(r.Message)
+	return r
+}
+
+func (r *JobReading) finish(outcome v2.JobOutcome, condition batchv1.JobCondition) {
+	r.Finished, r.Outcome, r.FinishedAt = true, outcome, condition.LastTransitionTime.Time
+	if r.Message == "" && outcome != v2.JobSucceeded {
+		r.Message = condition.Message
+	}
+}
+
+func readPod(r *JobReading, pod *corev1.Pod) {
+	for _, status := range pod.Status.ContainerStatuses {
+		switch state := status.State; {
+		case state.Running != nil:
+			r.started(state.Running.StartedAt.Time)
+		case state.Terminated != nil:
+			r.started(state.Terminated.StartedAt.Time)
+			code := state.Terminated.ExitCode
+			r.ExitCode, r.Message = &code, state.Terminated.Message
+		case state.Waiting != nil && r.Message == "":
+			r.Message = strings.TrimSpace(state.Waiting.Reason + ": " + state.Waiting.Message)
+		}
+	}
+	if r.StartedAt.IsZero() && r.Message == "" {
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+				r.Message = condition.Reason + ": " + condition.Message
+			}
+		}
+	}
+}
+
+func (r *JobReading) started(at time.Time) {
+	if r.StartedAt.IsZero() || at.Before(r.StartedAt) {
+		r.StartedAt = at
+	}
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
+		text = strings.TrimSpace(text[i+1:])
+	}
+	if len(text) > maxJobMessage {
+		text = strings.ToValidUTF8(text[:maxJobMessage], "")
+	}
+	return text
+}
