@@ -1,0 +1,91 @@
+package pool
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
+)
+
+// BootFault is why a machine did not come up, in the client's terms.
+type BootFault struct {
+	// Code is one word, the claim's reason.
+	Code string
+	// Message is a sentence.
+	Message string
+}
+
+// bootFailures are the reasons that end a boot which was tried. A claim that lost its slot, or was refused before
+// anything was bought, is not one.
+var bootFailures = []v2.ClaimReason{
+	v2.ReasonDeadlineExceeded, v2.ReasonStartupJobFailed, v2.ReasonStartupJobTimeout,
+	v2.ReasonReadinessGateTimeout, v2.ReasonStuckTransition,
+}
+
+// erroredBoots are the failed claims that stay in the target, by slot. A client ties its back-off to the target: while
+// another slot can serve, a failed boot leaves it at once, and the client asks again and gets that slot. When none can,
+// or when the fault is the pool's and the next slot would fail alike, the failure is shown until somebody answers it:
+// for ErroredFor, until the client takes it away, or until a claim of the group is made after it.
+func erroredBoots(v View, free []Slot) map[string]*v2.NodeClaim {
+	newest := newestRequest(v)
+	errored := map[string]*v2.NodeClaim{}
+	for _, s := range v.Slots {
+		claim := failedBoot(v, s)
+		if claim == nil || !newest.Before(claim.Status.FinishedAt.Time) {
+			continue
+		}
+		other := slices.ContainsFunc(free, func(f Slot) bool { return f.Name != s.Name })
+		if !other || neverStarted(claim) {
+			errored[s.Name] = claim
+		}
+	}
+	return errored
+}
+
+// failedBoot is the slot's newest failed boot that nobody has answered, or nil.
+func failedBoot(v View, s Slot) *v2.NodeClaim {
+	if v.Group == nil || s.Object == nil || s.Object.DeletionTimestamp != nil {
+		return nil
+	}
+	claim := facts.Newest(s.Claims)
+	if claim == nil || claim.Spec.Request.Group != v.Name || facts.Marked(claim, s.Object) ||
+		claim.Status.Phase != v2.ClaimFailed || facts.ReachedReady(claim) || claim.Status.EndedBy != nil ||
+		!slices.Contains(bootFailures, claim.Status.Reason) || claim.Status.FinishedAt == nil {
+		return nil
+	}
+	if !v.Now.Before(claim.Status.FinishedAt.Add(v.Policy.ErroredFor)) {
+		return nil
+	}
+	return claim
+}
+
+// newestRequest is when the newest claim of the group was made.
+func newestRequest(v View) (newest time.Time) {
+	for _, s := range v.Slots {
+		for _, claim := range s.Claims {
+			if at := claim.CreationTimestamp.Time; claim.Spec.Request.Group == v.Name && at.After(newest) {
+				newest = at
+			}
+		}
+	}
+	return newest
+}
+
+// neverStarted is whether the claim's last startup Job got no container to run: the pool's fault, not the machine's.
+func neverStarted(claim *v2.NodeClaim) bool {
+	for _, job := range slices.Backward(claim.Status.Jobs) {
+		if job.Operation == v2.OperationStartup {
+			return job.Outcome == v2.JobNeverStarted
+		}
+	}
+	return false
+}
+
+func faultOf(claim *v2.NodeClaim) *BootFault {
+	return &BootFault{
+		Code:    cmp.Or(string(claim.Status.Reason), "BootFailed"),
+		Message: cmp.Or(claim.Status.Message, "claim "+claim.Name+" failed to boot slot "+claim.Spec.SlotRef.Name),
+	}
+}

@@ -1,0 +1,111 @@
+package pool
+
+import (
+	"time"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+)
+
+// Summary is a group in numbers and lists: everything the read calls are answered from.
+type Summary struct {
+	// Target is how many machines the group is meant to have: those creating, errored or running.
+	Target int32
+	// Min and Max are the bounds told to the client. Max is Target plus what is offerable, so that no increase the
+	// client may ask for fails for a reason known beforehand; Min is the floor of the spec, within Max.
+	Min, Max int32
+	// Ready is how many machines run.
+	Ready int32
+	// Instances are the listed machines, by slot name.
+	Instances []Instance
+	// Offerable are the slots that may be handed out, in the order in which they will be.
+	Offerable []Slot
+	// Refused says of every other slot what stands in its way, by slot name.
+	Refused map[string]*Refusal
+	// ValidUntil is when time alone may change the summary; zero: only a changed object does.
+	ValidUntil time.Time
+
+	bySlot map[string]int
+}
+
+// Instance is one listed machine.
+type Instance struct {
+	// ID is the providerID its kubeNode carries or will carry.
+	ID string
+	// Slot is the slot's name.
+	Slot string
+	Standing
+	// Fault is why an errored machine will not come up; nil for every other state.
+	Fault *BootFault
+}
+
+// Counted is whether the instance counts towards the target.
+func (i Instance) Counted() bool { return i.State != Deleting }
+
+// InstanceOf is the instance of a slot, if the group lists one.
+func (s *Summary) InstanceOf(slot string) (Instance, bool) {
+	i, ok := s.bySlot[slot]
+	if !ok {
+		return Instance{}, false
+	}
+	return s.Instances[i], true
+}
+
+// Summarize reads the view once.
+func Summarize(v View) *Summary {
+	sum := &Summary{Refused: map[string]*Refusal{}, bySlot: map[string]int{}}
+	var free []Slot
+	for _, s := range v.Slots {
+		refusal := Offerable(v, s)
+		if refusal == nil {
+			free = append(free, s)
+			continue
+		}
+		sum.Refused[s.Name] = refusal
+		sum.until(refusal.Until)
+	}
+	errored := erroredBoots(v, free)
+	for _, s := range v.Slots {
+		sum.add(v, s, errored[s.Name])
+	}
+	for _, s := range free {
+		if errored[s.Name] != nil {
+			sum.Refused[s.Name] = refuse(ObstacleErrored, "the failed boot of claim %s still counts", errored[s.Name].Name)
+			continue
+		}
+		sum.Offerable = append(sum.Offerable, s)
+	}
+	inChoosingOrder(v, sum.Offerable)
+	sum.Max = sum.Target + int32(len(sum.Offerable))
+	if v.Group != nil {
+		sum.Min = min(max(v.Group.Spec.MinSize, 0), sum.Max)
+	}
+	return sum
+}
+
+// add lists the slot's machine, if the group has one.
+func (s *Summary) add(v View, slot Slot, errored *v2.NodeClaim) {
+	instance := Instance{Slot: slot.Name, Standing: slot.StandingIn(v.Name)}
+	if errored != nil {
+		instance.Standing = Standing{State: Errored, Phase: v2.ClaimFailed, Claim: errored}
+		instance.Fault = faultOf(errored)
+		s.until(errored.Status.FinishedAt.Add(v.Policy.ErroredFor))
+	}
+	if instance.State == Idle {
+		return
+	}
+	instance.ID = slot.InstanceID(instance.Claim)
+	s.bySlot[slot.Name] = len(s.Instances)
+	s.Instances = append(s.Instances, instance)
+	if instance.Counted() {
+		s.Target++
+	}
+	if instance.State == Running {
+		s.Ready++
+	}
+}
+
+func (s *Summary) until(at time.Time) {
+	if !at.IsZero() && (s.ValidUntil.IsZero() || at.Before(s.ValidUntil)) {
+		s.ValidUntil = at
+	}
+}
