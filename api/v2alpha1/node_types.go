@@ -10,12 +10,17 @@ import (
 // +kubebuilder:validation:Enum=off;pending;booting;ready;draining
 type SlotPhase string
 
-// The reported phases of a slot.
+// The reported phases of a slot. Where several fit, the first of draining, pending, ready, booting, off is reported.
 const (
-	SlotOff      SlotPhase = "off"
-	SlotPending  SlotPhase = "pending"
-	SlotBooting  SlotPhase = "booting"
-	SlotReady    SlotPhase = "ready"
+	// SlotOff is a slot that nothing is going on with: no live claim, no machine known to be on.
+	SlotOff SlotPhase = "off"
+	// SlotPending is a slot whose claim has not started a boot yet.
+	SlotPending SlotPhase = "pending"
+	// SlotBooting is a slot whose machine is wanted but not usable: booting, or ready before and now silent or gated.
+	SlotBooting SlotPhase = "booting"
+	// SlotReady is a slot whose claim is ready and whose machine is on and through the gate.
+	SlotReady SlotPhase = "ready"
+	// SlotDraining is a slot whose machine is to be switched off, because a reversal is owed or nobody claims it.
 	SlotDraining SlotPhase = "draining"
 )
 
@@ -26,8 +31,11 @@ type PowerState string
 
 // The power states.
 const (
-	PowerOn      PowerState = "on"
-	PowerOff     PowerState = "off"
+	// PowerOn is a kubelet that reports, or a power switch that says so.
+	PowerOn PowerState = "on"
+	// PowerOff is believed by the rule for off, from evidence.
+	PowerOff PowerState = "off"
+	// PowerUnknown is neither; it is never treated as off.
 	PowerUnknown PowerState = "unknown"
 )
 
@@ -38,10 +46,14 @@ type PowerSource string
 
 // The sources of a power state.
 const (
-	PowerSourceKubelet     PowerSource = "kubelet"
-	PowerSourceOutOfBand   PowerSource = "outOfBand"
+	// PowerSourceKubelet is the kubeNode's Ready condition, or its silence.
+	PowerSourceKubelet PowerSource = "kubelet"
+	// PowerSourceOutOfBand is a reading of the machine's own power switch.
+	PowerSourceOutOfBand PowerSource = "outOfBand"
+	// PowerSourceShutdownJob is a shutdown Job that ended well on a machine that was silent before it.
 	PowerSourceShutdownJob PowerSource = "shutdownJob"
-	PowerSourceAssumed     PowerSource = "assumed"
+	// PowerSourceAssumed is a shutdown whose attempts are spent on a machine that showed no sign of life since.
+	PowerSourceAssumed PowerSource = "assumed"
 )
 
 // Health is a one-word report on the kubeNode of a slot.
@@ -51,120 +63,225 @@ type Health string
 
 // The health reports.
 const (
-	Healthy       Health = "healthy"
-	Offline       Health = "offline"
+	// Healthy is a kubeNode that is Ready.
+	Healthy Health = "healthy"
+	// Offline is a machine whose kubelet is silent, or that has no kubeNode.
+	Offline Health = "offline"
+	// HealthUnknown is a kubelet that reports but is not Ready.
 	HealthUnknown Health = "unknown"
 )
 
-// NodeSpec is the configuration of one machine. It never holds runtime intent.
+// NodeSpec is the configuration of one machine. You write it, usually from Git; the operator only reads it. It never says
+// whether the machine should be on: for that, make a NodeClaim.
 type NodeSpec struct {
-	KubernetesNodeName string         `json:"kubernetesNodeName"`
-	StartupPodSpec     MinimalPodSpec `json:"startupPodSpec"`
-	ShutdownPodSpec    MinimalPodSpec `json:"shutdownPodSpec"`
+	// The name with which the machine's kubelet registers, usually its host name. No two slots may share it, and it should
+	// not change while a claim is live. Choosing the slot's own name saves confusion.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	KubernetesNodeName string `json:"kubernetesNodeName"`
+	// How the machine is switched on. It should be harmless on a machine that is on already.
+	StartupPodSpec MinimalPodSpec `json:"startupPodSpec"`
+	// How the machine is switched off, with an orderly shutdown: its pods were drained, its disks are still mounted. It runs
+	// up to three times, so it should be harmless on a machine that is going down or off.
+	ShutdownPodSpec MinimalPodSpec `json:"shutdownPodSpec"`
+	// What the machine offers to pods once it is up, as its kubeNode's allocatable will say: cpu, memory, pods,
+	// ephemeral-storage, extended resources such as GPUs. cluster-autoscaler plans with it while no machine of the pool is
+	// up, so without it a pool cannot grow from zero. Slots of one pool should agree. Default: none.
 	// +optional
 	NodeCapacity corev1.ResourceList `json:"nodeCapacity,omitempty"`
+	// Labels that are put on the kubeNode at every registration and into the template that cluster-autoscaler plans with.
+	// Default: none beyond our own.
+	// +kubebuilder:validation:MaxProperties=64
 	// +optional
 	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
+	// Taints that are put on the kubeNode while it boots and into the template that cluster-autoscaler plans with, so that
+	// only pods that tolerate them buy this machine. Default: none.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(t, t.key != '' && t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="every taint needs a key and one of the effects NoSchedule, PreferNoSchedule and NoExecute"
 	// +listType=atomic
 	// +optional
 	NodeTaints []corev1.Taint `json:"nodeTaints,omitempty"`
+	// Taints that are left out of a template taken from this machine while it is up, because they will be gone from a
+	// freshly booted one: those that a start-up agent removes. They are not removed from the kubeNode. Default: none.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(t, t.key != '' && t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="every taint needs a key and one of the effects NoSchedule, PreferNoSchedule and NoExecute"
 	// +listType=atomic
 	// +optional
 	TaintsToRemove []corev1.Taint `json:"taintsToRemove,omitempty"`
+	// What the machine costs. It feeds cluster-autoscaler's price expander, decides which of several offerable slots is
+	// woken first, and appears in reports. Default: unknown, which is chosen after every known price.
 	// +optional
 	Pricing *Pricing `json:"pricing,omitempty"`
+	// The providerID with which the kubelet registers, where a distribution sets its own, for example k3s://worker-01. It is
+	// an expectation: what the kubeNode really carries wins, and a difference shows as the condition ProviderIDMismatch.
+	// Default: homelab://<slot>, which is also what a kubeNode without one gets.
+	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
+	// Whether the slot is held: no power operation starts, it takes no new claim from cluster-autoscaler, and the clocks of
+	// its claims stand still. A machine that is on stays on. This is the hold for Git; people at a shell use the annotation
+	// infra.homecluster.dev/hold, which can also end by itself. Default false.
+	// +kubebuilder:default=false
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
 
 // Pricing is what an hour of the machine, and of a pod on it, costs, in any one currency used throughout the cluster.
 type Pricing struct {
+	// Cost of an hour for which the machine is on, a decimal number in quotes, for example "0.05".
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[0-9]+([.][0-9]+)?$`
 	HourlyRate string `json:"hourlyRate"`
-	PodRate    string `json:"podRate"`
+	// Cost of an hour of one pod on the machine, a decimal number in quotes, for example "0.001".
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[0-9]+([.][0-9]+)?$`
+	PodRate string `json:"podRate"`
 }
 
-// NodeStatus is what is observed and believed of one machine.
+// NodeStatus is what is observed and believed of one machine. The slot controller is its only writer; every value can be
+// derived again from claims, Jobs and the kubeNode, except the memory in episode, lastClaim and unclaimed.
 type NodeStatus struct {
+	// One word on where the slot stands, the first of these that fits. draining: its machine is to be switched off, or is on
+	// and claimed by nobody. pending: its claim has not started a boot. ready: its claim is ready, its machine on and through
+	// the gate. booting: its machine is wanted but not usable. off: none of these. A report that nothing decides by.
 	// +optional
 	Phase SlotPhase `json:"phase,omitempty"`
+	// What is believed about the machine's power: on, off, or unknown, which is never treated as off.
 	// +optional
 	PowerState PowerState `json:"powerState,omitempty"`
+	// When an observation first differed from the one before it: the start of the present silence, or of the present signs
+	// of life. A silent machine is judged from here on.
 	// +optional
 	PowerStateSince *metav1.Time `json:"powerStateSince,omitempty"`
+	// Whose evidence powerState rests on: the kubelet, an outOfBand reading of the power switch, a shutdownJob that ended
+	// well on a machine that was silent already, or, without evidence, assumed after every shutdown attempt was spent.
 	// +optional
 	PowerSource PowerSource `json:"powerSource,omitempty"`
+	// One word on the kubeNode. healthy: it is Ready. offline: its kubelet is silent, or there is no kubeNode. unknown: the
+	// kubelet reports but is not Ready.
 	// +optional
 	Health Health `json:"health,omitempty"`
+	// The providerID that the kubeNode carries; empty while it has none. It is the id under which cluster-autoscaler knows
+	// the machine.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
+	// The number of the newest episode of this slot, counting from 1. The next claim made by the provider or by adoption
+	// gets the next number, and its name is derived from it.
 	// +optional
 	Episode int64 `json:"episode,omitempty"`
+	// The newest episode in short: who asked, how often was tried, how it ended. It is kept after the claim is collected, and
+	// saved before that. Failed boots in a row make the slot cool off for 30m, doubling to 6h, as lastClaim.attempt and
+	// finishedAt say; patch lastClaim.attempt to 0 to clear that.
 	// +optional
 	LastClaim *ClaimDigest `json:"lastClaim,omitempty"`
+	// The record of a machine that is on though no claim wants it; absent at all other times.
 	// +optional
 	Unclaimed *UnclaimedRecord `json:"unclaimed,omitempty"`
+	// When a claim of this slot last became ready.
 	// +optional
 	LastStartupTime *metav1.Time `json:"lastStartupTime,omitempty"`
+	// When the machine was last believed to have gone off.
 	// +optional
 	LastShutdownTime *metav1.Time `json:"lastShutdownTime,omitempty"`
+	// The generation of the spec that the rest of this status was computed from.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// The state of the slot as standard conditions: Ready, NodeReadinessTaints, CapacityDrift, ProviderIDMismatch,
+	// CoolingOff, Held, Protected, UnclaimedMachine, PowerObservationConflict, GroupMissing, GroupChangePending,
+	// ClusterAutoscalerMarkedForDeletion. Each is there once its question can be asked.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ClaimDigest is what a slot remembers of its newest episode after the claim has been collected.
+// ClaimDigest is what a slot remembers of its newest episode after the claim has been collected. A claim that was
+// cancelled before its boot is no episode.
 type ClaimDigest struct {
+	// The claim this is the digest of.
 	Name string `json:"name"`
+	// The slot itself, so that a digest read on its own says which machine it is about.
 	Slot string `json:"slot"`
+	// How far the claim came; booting or ready while it lives.
 	// +optional
 	Phase ClaimPhase `json:"phase,omitempty"`
+	// Which boot in a row this was: 1 after a success, more after failures. At 3 and above a failed slot cools off before
+	// it is offered again. Patch it to 0 to offer the slot at once.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
+	// The claim's spec.request: which call asked last, for which group, with which arguments.
 	// +optional
 	Request ClaimRequest `json:"request,omitempty"`
+	// The claim's spec.requestedBy: who asked, as free text.
 	// +optional
 	RequestedBy string `json:"requestedBy,omitempty"`
+	// The call that ended the claim, with the nodes it named and who made it; absent when nobody asked for the end.
 	// +optional
 	EndedBy *ClaimEnd `json:"endedBy,omitempty"`
+	// Why the claim ended, or why its shutdown is being tried again: one word, listed at NodeClaim.status.reason.
 	// +optional
 	Reason ClaimReason `json:"reason,omitempty"`
+	// When the machine was asked for.
 	// +optional
 	RequestedAt *metav1.Time `json:"requestedAt,omitempty"`
+	// Until when the boot had to be through the gate.
 	// +optional
 	DeadlineAt *metav1.Time `json:"deadlineAt,omitempty"`
+	// When the machine was through the gate; absent if it never was.
 	// +optional
 	ReadyAt *metav1.Time `json:"readyAt,omitempty"`
+	// When the claim reached failed or completed. The cool-off is counted from here.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 }
 
-// UnclaimedRecord is the shutdown of a machine that is on though no claim wants it. It exists only while that lasts.
+// UnclaimedRecord is the story of a machine that is on though no claim wants it. It exists only while that lasts, and is
+// how the bounded shutdown attempts survive a restart of the operator.
 type UnclaimedRecord struct {
+	// When the machine was first seen on and unclaimed. The Group's policy acts two minutes later.
 	Since metav1.Time `json:"since"`
+	// How many shutdown Jobs of the present streak started. At 3 there is a pause of 30m; patch it to 0 to go on now.
 	// +optional
 	ShutdownAttempts int32 `json:"shutdownAttempts,omitempty"`
+	// When the newest of those attempts was counted; the pause runs from here.
 	// +optional
 	LastShutdownAttemptAt *metav1.Time `json:"lastShutdownAttemptAt,omitempty"`
+	// The shutdown Jobs of this period, oldest first.
 	// +listType=atomic
 	// +optional
 	Jobs []JobRecord `json:"jobs,omitempty"`
 }
 
-// Node is a slot: the configuration of one physical machine that can be switched on and off.
+// Node is a slot: the configuration of one physical machine that can be switched on and off, and what is known about it.
+// The label "group" says which Group the slot belongs to. It is not the Kubernetes node of the core API, which the
+// machine's kubelet registers once the machine is up.
+//
+// Whether the machine should be on is not written here: it is wanted exactly while a live, unmarked NodeClaim names the
+// slot. While the slot has a machine to switch off it carries a finalizer, so that deleting it from Git switches the
+// machine off first.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=slot,categories=homelab-autoscaler
+// +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.metadata.labels.group`,description="Group the slot belongs to"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,description="Where the slot stands"
+// +kubebuilder:printcolumn:name="Power",type=string,JSONPath=`.status.powerState`,description="What is believed about the machine's power"
+// +kubebuilder:printcolumn:name="Claim",type=string,JSONPath=`.status.lastClaim.name`,description="Claim of the newest episode"
+// +kubebuilder:printcolumn:name="Attempt",type=integer,JSONPath=`.status.lastClaim.attempt`,description="Boots in a row without success, this one included"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="KubeNode",type=string,JSONPath=`.spec.kubernetesNodeName`,priority=1,description="Name with which the kubelet registers"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.lastClaim.reason`,priority=1,description="Why the newest episode ended"
+// +kubebuilder:printcolumn:name="Held",type=string,JSONPath=`.status.conditions[?(@.type=="Held")].status`,priority=1,description="Whether a person holds the slot"
+// +kubebuilder:printcolumn:name="ProviderID",type=string,JSONPath=`.status.providerID`,priority=1,description="What the kubeNode carries"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= 44",message="a slot's name starts the names of its claims and Jobs, which are label values: at most 44 characters",optionalOldSelf=true
 type Node struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   NodeSpec   `json:"spec,omitempty"`
+	// The machine's configuration, written by you.
+	Spec NodeSpec `json:"spec,omitempty"`
+	// What is observed and believed of the machine, written by the operator alone.
 	Status NodeStatus `json:"status,omitempty"`
 }
 
