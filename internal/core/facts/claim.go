@@ -53,7 +53,8 @@ func Committed(c *v2.NodeClaim) bool {
 }
 
 // OwesReversal is whether a machine must still be switched off because of this claim: it is committed, marked or
-// failed, and holds our finalizer. A claim whose machine was lost or handed over owes nothing.
+// ended, and holds our finalizer. A claim whose machine was handed over owes nothing, nor does one whose machine was
+// lost while silent (Lost).
 func OwesReversal(c *v2.NodeClaim, slot *v2.Node) bool {
 	if !HasFinalizer(c) || !Committed(c) {
 		return false
@@ -61,7 +62,14 @@ func OwesReversal(c *v2.NodeClaim, slot *v2.Node) bool {
 	if Live(c) {
 		return Marked(c, slot)
 	}
-	return c.Status.Reason != v2.ReasonMachineGone && c.Status.Reason != v2.ReasonSuperseded
+	return c.Status.Reason != v2.ReasonSuperseded && !Lost(c)
+}
+
+// Lost is whether the claim ended MachineGone with nothing to switch off. A MachineGone claim whose machine may still
+// run (its switch says on, or only its kubeNode object was deleted) is not lost: MachineObservedOff is then not True.
+func Lost(c *v2.NodeClaim) bool {
+	return Terminal(c) && c.Status.Reason == v2.ReasonMachineGone &&
+		meta.IsStatusConditionTrue(c.Status.Conditions, v2.ConditionMachineObservedOff)
 }
 
 // HasFinalizer is whether the object carries the claim's finalizer.

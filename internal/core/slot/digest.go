@@ -1,0 +1,88 @@
+package slot
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
+)
+
+// updateDigest keeps the newest episode on the slot: the story outlives its claim. A claim that never committed is no
+// episode and leaves it alone.
+func (r *run) updateDigest() {
+	for _, c := range r.claims {
+		if facts.Live(c.NodeClaim) && facts.Committed(c.NodeClaim) && !facts.Committed(c.seen) {
+			r.slot.Episode = max(c.Spec.Episode, r.slot.Episode+1)
+		}
+	}
+	for _, c := range r.claims {
+		if facts.Committed(c.NodeClaim) {
+			if !r.olderThanDigest(c) {
+				r.slot.LastClaim = r.digestOf(c)
+				return
+			}
+			break
+		}
+	}
+	r.closeVanished()
+}
+
+// olderThanDigest is whether the digest tells of a later request than this claim: a late write from an older episode
+// must not rewrite the story.
+func (r *run) olderThanDigest(c *claim) bool {
+	digest := r.slot.LastClaim
+	if digest == nil || digest.Name == c.Name || digest.RequestedAt == nil {
+		return false
+	}
+	return facts.RequestedAt(c.NodeClaim).Before(digest.RequestedAt.Time)
+}
+
+func (r *run) digestOf(c *claim) *v2.ClaimDigest {
+	requestedAt := metav1.NewTime(facts.RequestedAt(c.NodeClaim))
+	request := c.Spec.Request
+	if by := c.Status.CreatedBy; by != nil {
+		request.Call, request.Delta = by.Call, by.Delta
+	}
+	digest := &v2.ClaimDigest{
+		Name:        c.Name,
+		Slot:        r.in.Name,
+		Phase:       c.Status.Phase,
+		Attempt:     c.Status.Attempt,
+		Request:     request,
+		RequestedBy: c.Spec.RequestedBy,
+		EndedBy:     c.Status.EndedBy,
+		Reason:      c.Status.Reason,
+		RequestedAt: &requestedAt,
+		ReadyAt:     c.Status.ReadyAt,
+		FinishedAt:  c.Status.FinishedAt,
+	}
+	if c.Status.ReadyAt == nil {
+		digest.DeadlineAt = c.Spec.DeadlineAt
+	}
+	if facts.Terminal(c.NodeClaim) && c.Status.ReadyAt == nil && neverStarted(c.Status.Jobs) {
+		// The pool's fault, not the machine's: it does not count towards the streak.
+		digest.Attempt = max(0, digest.Attempt-1)
+	}
+	return digest
+}
+
+// neverStarted is whether the boot's startup Job never ran.
+func neverStarted(records []v2.JobRecord) bool {
+	last := lastJob(records, v2.OperationStartup)
+	return last != nil && last.Outcome == v2.JobNeverStarted
+}
+
+// closeVanished ends the digest of an episode whose claim is gone without an end: somebody took the finalizer off.
+func (r *run) closeVanished() {
+	digest := r.slot.LastClaim
+	if digest == nil || digest.Phase == v2.ClaimFailed || digest.Phase == v2.ClaimCompleted {
+		return
+	}
+	for _, c := range r.claims {
+		if c.Name == digest.Name {
+			return
+		}
+	}
+	r.assume(Absence{Kind: KindClaim, Name: digest.Name})
+	digest.Phase, digest.Reason, digest.FinishedAt = v2.ClaimFailed, v2.ReasonDeletedByHand, &r.now
+}

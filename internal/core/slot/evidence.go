@@ -1,0 +1,156 @@
+package slot
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/job"
+)
+
+// readPower reads whether the machine is on, and since when it has been silent. Silence begins at the first observation
+// that differs, stamped on the slot by our clock: no other clock is compared with ours.
+func (r *run) readPower() {
+	r.reading = r.in.OutOfBand.Fresh(r.in.Now, r.policy.ReadingMaxAge)
+	r.power = facts.Power(r.in.KubeNode, r.reading)
+	r.kubeletOn = facts.KubeletOn(r.in.KubeNode)
+	if r.power == facts.On {
+		return
+	}
+	switch {
+	case r.slot.PowerState == v2.PowerOn:
+		r.silentSince = r.in.Now
+	case r.slot.PowerStateSince != nil:
+		r.silentSince = r.slot.PowerStateSince.Time
+	}
+}
+
+// readJobs brings the records of lifecycle Jobs up to what the Jobs say. A record with a uid whose Job is gone ends as
+// Unknown: it is judged by evidence and never run again under the same number.
+func (r *run) readJobs(records *[]v2.JobRecord, owner types.UID) {
+	for i := range *records {
+		record := &(*records)[i]
+		found := r.findJob(record, owner)
+		switch {
+		case found != nil:
+			r.readJob(record, found)
+		case record.UID != "" && record.Outcome == "":
+			r.assume(Absence{Kind: KindJob, Name: record.Name, UID: record.UID})
+			record.Outcome, record.FinishedAt = v2.JobUnknown, &r.now
+			record.Message = "the Job was gone before its end was read"
+		}
+	}
+}
+
+func (r *run) readJob(record *v2.JobRecord, found *Job) {
+	reading := facts.ReadJob(found.Job, found.Pods)
+	record.UID = found.UID
+	if record.StartedAt == nil && !reading.StartedAt.IsZero() {
+		record.StartedAt = &r.now
+	}
+	if reading.Finished && record.Outcome == "" {
+		record.Outcome, record.FinishedAt = reading.Outcome, &r.now
+		record.ExitCode, record.Message = reading.ExitCode, reading.Message
+	}
+	if reading.Finished && found.Spec.TTLSecondsAfterFinished == nil && r.in.Slot != nil {
+		r.act(SetJobTTL{Name: found.Name, UID: found.UID, Seconds: job.TTL(r.in.Slot, record.Operation)})
+	}
+}
+
+// countShutdowns counts a shutdown Job when it is first seen to have started: one attempt a Job, never one a pass.
+func (r *run) countShutdowns(before, after []v2.JobRecord, attempts *int32, last **metav1.Time) {
+	for i, record := range after {
+		if record.Operation == v2.OperationShutdown && record.StartedAt != nil && before[i].StartedAt == nil {
+			*attempts++
+			*last = &r.now
+		}
+	}
+}
+
+// findJob finds the Job of a record: by uid once that is known, else by its controller.
+func (r *run) findJob(record *v2.JobRecord, owner types.UID) *Job {
+	for i := range r.in.Jobs {
+		candidate := &r.in.Jobs[i]
+		if candidate.Name != record.Name {
+			continue
+		}
+		if candidate.UID == record.UID || record.UID == "" && metav1.GetControllerOf(candidate) != nil &&
+			metav1.GetControllerOf(candidate).UID == owner {
+			return candidate
+		}
+	}
+	return nil
+}
+
+// unfinished lists the slot's lifecycle Jobs that have not ended, or are still being deleted with their pods.
+func (r *run) unfinished() []*Job {
+	var unfinished []*Job
+	for i := range r.in.Jobs {
+		if j := &r.in.Jobs[i]; j.DeletionTimestamp != nil || !finished(j.Job) {
+			unfinished = append(unfinished, j)
+		}
+	}
+	return unfinished
+}
+
+func finished(j *batchv1.Job) bool { return facts.ReadJob(j, nil).Finished }
+
+// clearJobs deletes the slot's unfinished Jobs that are not of the operation to keep, and reports whether none is left:
+// the opposite operation starts only when they, and their pods, are seen gone.
+func (r *run) clearJobs(keep v2.Operation) bool {
+	clear := true
+	for _, j := range r.unfinished() {
+		if j.Labels[v2.LabelOperation] == job.OperationLabel(keep) {
+			continue
+		}
+		clear = false
+		r.deleteJob(j)
+	}
+	return clear
+}
+
+func (r *run) deleteJob(j *Job) {
+	if j.DeletionTimestamp == nil {
+		r.act(DeleteJob{Name: j.Name, UID: j.UID})
+	}
+}
+
+// lastJob is the newest record of an operation, or nil.
+func lastJob(records []v2.JobRecord, op v2.Operation) *v2.JobRecord {
+	for i := len(records) - 1; i >= 0; i-- {
+		if records[i].Operation == op {
+			return &records[i]
+		}
+	}
+	return nil
+}
+
+// firstStart is when the first shutdown Job of the records started; zero: none did.
+func firstStart(records []v2.JobRecord) time.Time {
+	for _, record := range records {
+		if record.Operation == v2.OperationShutdown && record.StartedAt != nil {
+			return record.StartedAt.Time
+		}
+	}
+	return time.Time{}
+}
+
+// maxRecords is how many lifecycle Jobs a claim remembers.
+const maxRecords = 6
+
+// addRecord appends a record, and forgets the oldest ones but the newest startup, on which the boot is judged.
+func addRecord(records []v2.JobRecord, record v2.JobRecord) []v2.JobRecord {
+	records = append(records, record)
+	for len(records) > maxRecords {
+		drop := 0
+		if records[0].Operation == v2.OperationStartup && lastJob(records[1:], v2.OperationStartup) == nil {
+			drop = 1
+		}
+		records = append(records[:drop:drop], records[drop+1:]...)
+	}
+	return records
+}

@@ -1,0 +1,120 @@
+package slot
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
+)
+
+// patched is whether the kubeNode is to be changed in this decision.
+func (r *run) patched() bool { return len(r.does) > 0 }
+
+// stamp puts on the kubeNode what ties it to its slot and group, and what the slot declares for it.
+func (r *run) stamp(c *claim, declareTaints bool) {
+	if r.kubeNode == nil {
+		return
+	}
+	slot := r.in.Slot
+	changed := false
+	for key, value := range r.kubeNodeLabels(c) {
+		if r.kubeNode.Labels[key] != value {
+			if r.kubeNode.Labels == nil {
+				r.kubeNode.Labels = map[string]string{}
+			}
+			r.kubeNode.Labels[key] = value
+			changed = true
+		}
+	}
+	if r.kubeNode.Spec.ProviderID == "" && !hasTaint(r.kubeNode, facts.TaintUninitialized) {
+		r.kubeNode.Spec.ProviderID = facts.DeclaredProviderID(slot)
+		changed = true
+	}
+	if declareTaints {
+		for _, taint := range slot.Spec.NodeTaints {
+			if !slices.ContainsFunc(r.kubeNode.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
+				r.kubeNode.Spec.Taints = append(r.kubeNode.Spec.Taints, taint)
+				changed = true
+			}
+		}
+	}
+	if changed {
+		r.does = append(r.does, "stamp")
+	}
+}
+
+func (r *run) kubeNodeLabels(c *claim) map[string]string {
+	labels := map[string]string{
+		v2.LabelNode:      r.in.Slot.Name,
+		v2.LabelNamespace: r.in.Slot.Namespace,
+	}
+	if group := c.Spec.Request.Group; group != "" {
+		labels[v2.LabelKubeNodeGroup] = group
+	}
+	for key, value := range r.in.Slot.Spec.NodeLabels {
+		labels[key] = value
+	}
+	return labels
+}
+
+// lift makes a kubeNode usable before its claim is ready: it strips what an autoscaler left behind and uncordons. A
+// person's cordon on a machine that was up already (anyCordon false) is that person's decision.
+func (r *run) lift(anyCordon bool) {
+	if r.kubeNode == nil {
+		return
+	}
+	before := len(r.kubeNode.Spec.Taints)
+	marked := hasTaint(r.kubeNode, facts.TaintToBeDeleted)
+	r.kubeNode.Spec.Taints = slices.DeleteFunc(r.kubeNode.Spec.Taints, func(t corev1.Taint) bool {
+		return facts.Leftover(t, r.engine())
+	})
+	if len(r.kubeNode.Spec.Taints) != before {
+		r.does = append(r.does, "strip leftovers")
+	}
+	_, ours := r.kubeNode.Annotations[v2.AnnotationCordoned]
+	if r.kubeNode.Spec.Unschedulable && (anyCordon || ours || marked) || ours {
+		r.kubeNode.Spec.Unschedulable = false
+		delete(r.kubeNode.Annotations, v2.AnnotationCordoned)
+		r.does = append(r.does, "uncordon")
+	}
+}
+
+// cordon makes the kubeNode unschedulable, marked as ours. It reports whether there was anything to do.
+func (r *run) cordon(why string) bool {
+	if r.kubeNode == nil || r.kubeNode.Spec.Unschedulable && r.kubeNode.Annotations[v2.AnnotationCordoned] != "" {
+		return false
+	}
+	if r.kubeNode.Annotations == nil {
+		r.kubeNode.Annotations = map[string]string{}
+	}
+	r.kubeNode.Annotations[v2.AnnotationCordoned] = why
+	r.kubeNode.Spec.Unschedulable = true
+	r.does = append(r.does, "cordon")
+	return true
+}
+
+// showHold keeps the client's hands off a held machine, and gives it back when the hold ends.
+func (r *run) showHold() {
+	if r.kubeNode == nil {
+		return
+	}
+	const on = "true"
+	shown := r.kubeNode.Annotations[facts.AnnotationScaleDownDisabled] == on
+	switch {
+	case r.hold.Held && !shown:
+		if r.kubeNode.Annotations == nil {
+			r.kubeNode.Annotations = map[string]string{}
+		}
+		r.kubeNode.Annotations[facts.AnnotationScaleDownDisabled] = on
+		r.does = append(r.does, "hold")
+	case !r.hold.Held && shown && r.holdEnds():
+		delete(r.kubeNode.Annotations, facts.AnnotationScaleDownDisabled)
+		r.does = append(r.does, "end hold")
+	}
+}
+
+func hasTaint(kubeNode *corev1.Node, key string) bool {
+	return slices.ContainsFunc(kubeNode.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+}

@@ -1,0 +1,206 @@
+package slot
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/job"
+)
+
+// reversal is a machine on its way down, whoever it is for: a claim, or nobody (an unclaimed machine).
+type reversal struct {
+	// claim is nil for an unclaimed machine.
+	claim *claim
+	// jobs, attempts and lastAttempt are the record that the reversal keeps, on the claim or on the slot.
+	jobs        *[]v2.JobRecord
+	attempts    *int32
+	lastAttempt **metav1.Time
+	// prefix names the Jobs.
+	prefix string
+	// drains is whether pods are evicted first: only from a machine that served.
+	drains bool
+	// registered is whether this boot's kubelet ever reported.
+	registered bool
+	// notBefore holds the first Job back while nothing has registered: a shutdown sent into a BIOS proves nothing.
+	notBefore time.Time
+	// drainSince is when draining began; zero: it begins now.
+	drainSince time.Time
+}
+
+// reverse takes down the machine of claims that are no longer wanted: cordon, drain, shutdown Job, off believed or
+// assumed, kubeNode removed, finalizer off. The newest owing claim keeps the record; older ones end with it.
+func reverse(r *run) {
+	owing := r.owing()
+	if len(owing) == 0 || r.in.Slot == nil || r.in.NamespaceTerminating {
+		return
+	}
+	c := owing[0]
+	belief, waits := r.nothingBought(c)
+	if belief == nil && !waits {
+		belief = r.switchOff(r.claimReversal(c))
+	}
+	if belief == nil {
+		return
+	}
+	for _, c := range owing {
+		r.endReversal(c, belief)
+	}
+	r.settleOff(belief, owing[0])
+}
+
+func (r *run) claimReversal(c *claim) *reversal {
+	v := &reversal{
+		claim: c, jobs: &c.Status.Jobs, attempts: &c.Status.ShutdownAttempts, lastAttempt: &c.Status.LastShutdownAttemptAt,
+		prefix:     c.Name,
+		drains:     facts.ReachedReady(c.NodeClaim) && c.Status.Reason != v2.ReasonMachineGone,
+		registered: registered(c),
+		drainSince: conditionSince(c.Status.Conditions, v2.ConditionDrained, metav1.ConditionFalse),
+	}
+	if c.Spec.DeadlineAt != nil {
+		v.notBefore = r.deadlineOf(c)
+	}
+	return v
+}
+
+// nothingBought ends a boot whose startup pod never ran, once its Job and pods are seen gone: there is no machine to
+// switch off. It waits while the Job is still going away; neither means that there may be a machine.
+func (r *run) nothingBought(c *claim) (belief *offBelief, waits bool) {
+	if r.kubeletOn || registered(c) || facts.ReachedReady(c.NodeClaim) || !firstStart(c.Status.Jobs).IsZero() {
+		return nil, false
+	}
+	for i := range c.Status.Jobs {
+		record := &c.Status.Jobs[i]
+		switch {
+		case record.Operation != v2.OperationStartup:
+		case record.StartedAt != nil, record.Outcome != "" && record.Outcome != v2.JobNeverStarted:
+			return nil, false
+		case record.UID == "":
+			r.assume(Absence{Kind: KindJob, Name: record.Name})
+		case record.Outcome == "":
+			r.giveUpJob(record, r.in.Now.Sub(record.CreatedAt.Time))
+		}
+	}
+	if !r.clearJobs(v2.OperationShutdown) {
+		return nil, true
+	}
+	return &offBelief{nothingBought: true, why: "the startup Job never ran, so there is no machine to switch off"}, false
+}
+
+// switchOff drives the machine one step further down and answers the belief that ends the reversal, or nil.
+func (r *run) switchOff(v *reversal) *offBelief {
+	r.cameBack(v)
+	if belief := r.believedOff(v); belief != nil {
+		return belief
+	}
+	if r.hold.Held {
+		r.deferDown(v)
+		return nil
+	}
+	// A power-off Job waits for the next observation: a cordon that was refused must not be followed by a shutdown.
+	if r.kubeletOn && r.cordon(v.prefix+" is being switched off") {
+		return nil
+	}
+	if !r.drained(v) || !r.clearJobs(v2.OperationShutdown) {
+		return nil
+	}
+	if !v.registered && !r.kubeletOn && !r.passed(v.notBefore) &&
+		(r.reading.State != v2.PowerOn || lastJob(*v.jobs, v2.OperationShutdown) != nil) {
+		return nil
+	}
+	return r.shutdown(v)
+}
+
+// cameBack gives a machine whose kubelet appears during its reversal one fresh streak of attempts: now that it can hear
+// them, they may land.
+func (r *run) cameBack(v *reversal) {
+	if !r.kubeletOn || r.slot.PowerState == v2.PowerOn || firstStart(*v.jobs).IsZero() || *v.attempts == 0 {
+		return
+	}
+	if v.claim == nil {
+		if last := lastJob(*v.jobs, v2.OperationShutdown); last != nil && last.N <= r.policy.MaxShutdownAttempts {
+			*v.attempts = 0
+		}
+		return
+	}
+	if conditionReason(v.claim.Status.Conditions, v2.ConditionMachineObservedOff) == reasonCameBack {
+		return
+	}
+	*v.attempts = 0
+	r.claimCondition(v.claim, v2.ConditionMachineObservedOff, metav1.ConditionFalse, reasonCameBack,
+		"the kubelet reported during the shutdown: the attempts start afresh")
+}
+
+const reasonCameBack = "CameBack"
+
+func (r *run) deferDown(v *reversal) {
+	message := "held: " + r.hold.Why
+	if v.claim == nil {
+		return
+	}
+	if r.claimCondition(v.claim, v2.ConditionMachineObservedOff, metav1.ConditionFalse, "Held", message) {
+		r.noteSlot(v.claim, false, v2.EventScaleDownDeferred, message)
+	}
+}
+
+// endReversal ends one claim with the belief. A failed claim stays what it is; a live one completes.
+func (r *run) endReversal(c *claim, belief *offBelief) {
+	status, reason := metav1.ConditionTrue, "ObservedOff"
+	switch {
+	case belief.assumed:
+		status, reason = metav1.ConditionUnknown, "AssumedOff"
+	case belief.released:
+		status, reason = metav1.ConditionFalse, "Released"
+	case belief.nothingBought:
+		reason = "NothingBought"
+	}
+	r.claimCondition(c, v2.ConditionMachineObservedOff, status, reason, belief.why)
+	if facts.Live(c.NodeClaim) {
+		r.endLive(c, belief)
+	}
+	r.dropFinalizer(c)
+}
+
+func (r *run) endLive(c *claim, belief *offBelief) {
+	reason := r.endReason(c)
+	message := fmt.Sprintf("%s, %s after the request", belief.why, r.age(c))
+	if belief.released {
+		r.move(c, v2.ClaimFailed, reason, message)
+		r.noteClaim(c, true, v2.EventClaimFailed, fmt.Sprintf("%s: %s", reason, message))
+		return
+	}
+	r.move(c, v2.ClaimCompleted, reason, message)
+	if c.Status.EndedBy == nil || c.Status.EndedBy.By == r.bySlot() { // no cancel was announced
+		r.noteClaim(c, false, v2.EventClaimCompleted, message)
+	}
+}
+
+// settleOff does once, for the machine, what the end of a reversal means: the kubeNode goes, the slot says so.
+func (r *run) settleOff(belief *offBelief, c *claim) {
+	r.off = belief
+	if belief.removeKubeNode && r.policy.RemoveKubeNode && !r.hold.Held && r.in.KubeNode != nil {
+		r.act(DeleteKubeNode{KubeNode: r.in.KubeNode})
+		r.does = nil
+	}
+	switch {
+	case belief.assumed:
+		r.noteSlot(c, true, v2.EventMachineAssumedOff, belief.why)
+	case belief.released, belief.nothingBought:
+	default:
+		r.slot.LastShutdownTime = &r.now
+		r.noteSlot(c, false, v2.EventScaleDownCompleted, belief.why)
+	}
+}
+
+// newShutdown records and creates the n-th shutdown Job.
+func (r *run) newShutdown(v *reversal, n int32) {
+	created := r.newJob(v.claim, v2.OperationShutdown, n, v.prefix)
+	*v.jobs = addRecord(*v.jobs, created.record)
+	r.act(created.action)
+	if n == 1 {
+		r.noteSlot(v.claim, false, v2.EventScaleDownRequested, fmt.Sprintf("switching the machine off with Job %s", job.Name(v.prefix, v2.OperationShutdown, n)))
+	}
+}
