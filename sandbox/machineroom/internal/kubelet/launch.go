@@ -1,0 +1,79 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The waiting reasons of a container that cannot be started yet, as a kubelet writes them.
+const (
+	reasonCreating    = "ContainerCreating"
+	reasonConfigError = "CreateContainerConfigError"
+)
+
+// prepareOnce makes every container of the pod that has a command ready to start. An image has no meaning here: a
+// container without a command has no launch and sleeps.
+func (r *podRun) prepareOnce(ctx context.Context) (launches map[string]*launch, reason string, err error) {
+	launches = map[string]*launch{}
+	volumes := map[string]string{}
+	for _, list := range [][]corev1.Container{r.pod.Spec.InitContainers, r.pod.Spec.Containers} {
+		for i := range list {
+			c := &list[i]
+			if len(c.Command) == 0 {
+				continue
+			}
+			if err := r.mountVolumes(ctx, c, volumes); err != nil {
+				return nil, reasonCreating, err
+			}
+			env, err := r.environment(ctx, c)
+			if err != nil {
+				return nil, reasonConfigError, err
+			}
+			if launches[c.Name], err = r.launch(c, env, volumes); err != nil {
+				return nil, reasonConfigError, err
+			}
+		}
+	}
+	return launches, "", nil
+}
+
+// launch puts command, environment and paths together. There is no file system of the container's own: where its
+// mount paths, its termination message path and its working directory are mentioned, the folders that stand for them
+// are put instead.
+func (r *podRun) launch(c *corev1.Container, env *environment, volumes map[string]string) (*launch, error) {
+	home := filepath.Join(r.dir, "work")
+	out := &launch{
+		log:      r.logFile(c.Name),
+		message:  filepath.Join(r.dir, c.Name+".message"),
+		fallback: c.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError,
+	}
+	mounts := []mount{{path: c.TerminationMessagePath, host: out.message}}
+	for _, m := range c.VolumeMounts {
+		sub := m.SubPath
+		if m.SubPathExpr != "" {
+			sub = expand(m.SubPathExpr, env.values)
+		}
+		mounts = append(mounts, mount{path: strings.TrimRight(m.MountPath, "/"), host: filepath.Join(volumes[m.Name], sub)})
+	}
+	for _, word := range append(append([]string{}, c.Command...), c.Args...) {
+		out.argv = append(out.argv, relocate(expand(word, env.values), mounts))
+	}
+	out.env = append(env.list(mounts), "HOME="+home)
+	out.dir = home
+	if moved := relocate(c.WorkingDir, mounts); moved != c.WorkingDir {
+		out.dir = moved
+	} else if c.WorkingDir != "" {
+		out.dir = filepath.Join(home, c.WorkingDir)
+	}
+	if err := os.MkdirAll(out.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("creating working directory: %w", err)
+	}
+	return out, nil
+}
+
+func (r *podRun) logFile(container string) string { return filepath.Join(r.dir, container+".log") }
