@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
 )
@@ -65,7 +68,7 @@ func describeStatus(c ClaimStatus) string {
 		words = append(words, fmt.Sprintf("shutdownAttempts %d", c.Status.ShutdownAttempts))
 	}
 	for _, condition := range c.Status.Conditions {
-		if reason := conditionReason(c.Claim.Status.Conditions, condition.Type); reason != condition.Reason {
+		if turned(c.Claim.Status.Conditions, condition) {
 			words = append(words, fmt.Sprintf("%s=%s(%s)", condition.Type, condition.Status, condition.Reason))
 		}
 	}
@@ -73,6 +76,12 @@ func describeStatus(c ClaimStatus) string {
 		words = append(words, "record")
 	}
 	return strings.Join(words, " ")
+}
+
+// turned is whether a condition has another status or reason than before.
+func turned(before []metav1.Condition, now metav1.Condition) bool {
+	old := meta.FindStatusCondition(before, now.Type)
+	return old == nil || old.Status != now.Status || old.Reason != now.Reason
 }
 
 func describeSlot(s *SlotStatus) string {
@@ -85,7 +94,7 @@ func describeSlot(s *SlotStatus) string {
 		words = append(words, fmt.Sprintf("power %s (%s)", after.PowerState, after.PowerSource))
 	}
 	for _, condition := range after.Conditions {
-		if condition.Type != v2.ConditionReady && conditionReason(before.Conditions, condition.Type) != condition.Reason {
+		if condition.Type != v2.ConditionReady && turned(before.Conditions, condition) {
 			words = append(words, fmt.Sprintf("%s=%s(%s)", condition.Type, condition.Status, condition.Reason))
 		}
 	}

@@ -25,7 +25,7 @@ func (r *run) shutdown(v *reversal) *offBelief {
 		return nil
 	}
 	r.complain(v, last)
-	if !r.passed(last.FinishedAt.Add(r.policy.ShutdownSettle)) || !r.noneUnfinished() {
+	if !r.passed(last.FinishedAt.Add(r.policy.ShutdownSettle)) || r.settling(v) || !r.noneUnfinished() {
 		return nil
 	}
 	if last.Outcome == v2.JobSucceeded && r.kubeletOn && v.claim != nil && *v.attempts <= r.policy.MaxShutdownAttempts {
@@ -36,6 +36,12 @@ func (r *run) shutdown(v *reversal) *offBelief {
 		return nil
 	}
 	return r.attemptsSpent(v, last)
+}
+
+// settling is whether the machine fell silent after a shutdown Job started: it is about to be believed off, and another
+// Job would only be in the way.
+func (r *run) settling(v *reversal) bool {
+	return r.power == facts.Silent && !r.silentSince.Before(firstStart(*v.jobs))
 }
 
 // attemptsSpent decides what follows a spent streak.

@@ -67,6 +67,9 @@ func (r *run) shutUnclaimed() {
 }
 
 func (r *run) endUnclaimed(reason string) {
+	if r.slot.Unclaimed == nil {
+		return
+	}
 	r.slot.Unclaimed = nil
 	r.slotReport(v2.ConditionUnclaimedMachine, false, "", "", reason)
 }
