@@ -1,0 +1,158 @@
+package slot
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/slot"
+	"homecluster.dev/autoscaler/internal/kube"
+)
+
+// transaction is one commit under way. It remembers each object as its last write left it, so that the next write to the
+// same object carries that version and keeps what the last one did.
+type transaction struct {
+	writer    *kube.Writer
+	namespace string
+	claims    map[types.UID]*v2.NodeClaim
+	slots     map[types.UID]*v2.Node
+	// kubeNodes are resourceVersions only: a kubeNode is patched by what differs, whatever else it carries.
+	kubeNodes map[types.UID]string
+	writes    int
+}
+
+func newTransaction(c *Committer, in slot.Input) *transaction {
+	return &transaction{writer: c.Writer, namespace: in.Namespace, claims: map[types.UID]*v2.NodeClaim{},
+		slots: map[types.UID]*v2.Node{}, kubeNodes: map[types.UID]string{}}
+}
+
+// write makes every write of the decision, in its order. The order is the law: intent before the act, protection off last.
+func (t *transaction) write(ctx context.Context, d slot.Decision) error {
+	for _, f := range d.Finalizers {
+		if err := t.did(t.addFinalizer(ctx, f)); err != nil {
+			return err
+		}
+	}
+	for _, c := range d.Claims {
+		if err := t.did(t.claim(t.writer.ClaimStatus(ctx, t.latestClaim(c.Claim), c.Status))); err != nil {
+			return err
+		}
+	}
+	if d.Slot != nil {
+		if err := t.did(t.slot(t.writer.SlotStatus(ctx, t.latestSlot(d.Slot.Slot), d.Slot.Status))); err != nil {
+			return err
+		}
+	}
+	for _, action := range d.Actions {
+		if err := t.did(t.act(ctx, action)); err != nil {
+			return err
+		}
+	}
+	for _, removal := range d.Removals {
+		if err := t.did(t.remove(ctx, removal)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *transaction) did(err error) error {
+	if err == nil {
+		t.writes++
+	}
+	return err
+}
+
+func (t *transaction) addFinalizer(ctx context.Context, f slot.AddFinalizer) error {
+	if f.Claim != nil {
+		return t.claim(t.writer.AddClaimFinalizer(ctx, t.latestClaim(f.Claim)))
+	}
+	return t.slot(t.writer.AddSlotFinalizer(ctx, t.latestSlot(f.Slot)))
+}
+
+func (t *transaction) act(ctx context.Context, action slot.Action) error {
+	switch a := action.(type) {
+	case slot.CreateJob:
+		return t.writer.CreateJob(ctx, a.Job)
+	case slot.DeleteJob:
+		return t.writer.DeleteJob(ctx, t.namespace, a.Name, a.UID)
+	case slot.SetJobTTL:
+		return t.writer.SetJobTTL(ctx, t.namespace, a.Name, a.UID, a.Seconds)
+	case slot.PatchKubeNode:
+		after, err := t.writer.PatchKubeNode(ctx, t.latestKubeNode(a.Before), a.After)
+		if err == nil {
+			t.kubeNodes[after.UID] = after.ResourceVersion
+		}
+		return err
+	case slot.DeleteKubeNode:
+		return t.writer.DeleteKubeNode(ctx, t.latestKubeNode(a.KubeNode))
+	case slot.Evict:
+		evicted, err := t.writer.Evict(ctx, a.Namespace, a.Name, a.UID)
+		if err == nil && !evicted {
+			log.FromContext(ctx).Info("eviction refused for now", "pod", a.Namespace+"/"+a.Name)
+		}
+		return err
+	case slot.CreateClaim:
+		_, err := t.writer.CreateClaim(ctx, a.Claim)
+		return err
+	}
+	return fmt.Errorf("unknown action %T", action)
+}
+
+func (t *transaction) remove(ctx context.Context, removal slot.Removal) error {
+	switch r := removal.(type) {
+	case slot.ClearDeadline:
+		return t.claim(t.writer.ClearDeadline(ctx, t.latestClaim(r.Claim)))
+	case slot.DeleteClaim:
+		return t.writer.DeleteClaim(ctx, t.latestClaim(r.Claim))
+	case slot.DropFinalizer:
+		if r.Claim != nil {
+			return t.claim(t.writer.DropClaimFinalizer(ctx, t.latestClaim(r.Claim)))
+		}
+		return t.slot(t.writer.DropSlotFinalizer(ctx, t.latestSlot(r.Slot)))
+	}
+	return fmt.Errorf("unknown removal %T", removal)
+}
+
+// claim and slot remember what a write left.
+func (t *transaction) claim(after *v2.NodeClaim, err error) error {
+	if err == nil {
+		t.claims[after.UID] = after
+	}
+	return err
+}
+
+func (t *transaction) slot(after *v2.Node, err error) error {
+	if err == nil {
+		t.slots[after.UID] = after
+	}
+	return err
+}
+
+func (t *transaction) latestClaim(observed *v2.NodeClaim) *v2.NodeClaim {
+	if latest, ok := t.claims[observed.UID]; ok {
+		return latest
+	}
+	return observed
+}
+
+func (t *transaction) latestSlot(observed *v2.Node) *v2.Node {
+	if latest, ok := t.slots[observed.UID]; ok {
+		return latest
+	}
+	return observed
+}
+
+func (t *transaction) latestKubeNode(observed *corev1.Node) *corev1.Node {
+	version, ok := t.kubeNodes[observed.UID]
+	if !ok {
+		return observed
+	}
+	latest := observed.DeepCopy()
+	latest.ResourceVersion = version
+	return latest
+}

@@ -1,0 +1,95 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+)
+
+// Live reads the API server past every cache.
+type Live struct{ reader client.Reader }
+
+// NewLive reads through a reader that has no cache.
+func NewLive(reader client.Reader) *Live { return &Live{reader: reader} }
+
+// Claim is the claim as it is now, or nil when it is gone.
+func (l *Live) Claim(ctx context.Context, namespace, name string) (*v2.NodeClaim, error) {
+	return Get[v2.NodeClaim](ctx, l.reader, namespace, name)
+}
+
+// Slot is the slot as it is now, or nil when it is gone.
+func (l *Live) Slot(ctx context.Context, namespace, name string) (*v2.Node, error) {
+	return Get[v2.Node](ctx, l.reader, namespace, name)
+}
+
+// KubeNode is the kubeNode as it is now, or nil when it is gone.
+func (l *Live) KubeNode(ctx context.Context, name string) (*corev1.Node, error) {
+	return Get[corev1.Node](ctx, l.reader, "", name)
+}
+
+// Job is the Job as it is now, or nil when it is gone.
+func (l *Live) Job(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
+	return Get[batchv1.Job](ctx, l.reader, namespace, name)
+}
+
+// ClaimsOfSlot are the claims that name the slot now. The API server has no index for it, so all claims of the
+// namespace are read: a home has tens of them.
+func (l *Live) ClaimsOfSlot(ctx context.Context, namespace, slot string) ([]*v2.NodeClaim, error) {
+	var list v2.NodeClaimList
+	if err := l.reader.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing claims of slot %s: %w", slot, err)
+	}
+	var claims []*v2.NodeClaim
+	for i := range list.Items {
+		if list.Items[i].Spec.SlotRef.Name == slot {
+			claims = append(claims, &list.Items[i])
+		}
+	}
+	return claims, nil
+}
+
+// NamespaceTerminating is whether the namespace is being deleted, or is gone.
+func (l *Live) NamespaceTerminating(ctx context.Context, name string) (bool, error) {
+	namespace, err := Get[corev1.Namespace](ctx, l.reader, "", name)
+	if err != nil {
+		return false, err
+	}
+	return namespace == nil || namespace.DeletionTimestamp != nil, nil
+}
+
+// Absent is ErrPresent when an object of that name exists now, with that UID if one is given.
+func (l *Live) Absent(ctx context.Context, object client.Object, namespace, name string, uid types.UID) error {
+	err := l.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading %T %s again: %w", object, name, err)
+	case uid != "" && uid != object.GetUID():
+		return nil
+	}
+	return fmt.Errorf("%T %s %w", object, name, ErrPresent)
+}
+
+// Get reads one object; one that does not exist is nil, not an error.
+func Get[T any, PT interface {
+	*T
+	client.Object
+}](ctx context.Context, reader client.Reader, namespace, name string) (PT, error) {
+	object := PT(new(T))
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %T %s: %w", object, name, err)
+	}
+	return object, nil
+}

@@ -1,0 +1,101 @@
+// Package metrics declares what the process counts.
+package metrics
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
+)
+
+const namespace = "homelab_autoscaler"
+
+// Metrics are the counters of one process.
+type Metrics struct {
+	finished   *prometheus.CounterVec
+	boot       *prometheus.HistogramVec
+	jobs       *prometheus.CounterVec
+	assumedOff *prometheus.CounterVec
+	refused    *prometheus.CounterVec
+}
+
+// New registers the metrics. Managers that share a process and a registry share the metrics.
+func New(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		finished: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "claims_finished_total",
+			Help: "Claims that ended, by group, phase and reason."}, []string{"group", "phase", "reason"}),
+		boot: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: "boot_seconds",
+			Help:    "Time from the request for a machine to its readiness, by group.",
+			Buckets: []float64{5, 15, 30, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1200, 1800}}, []string{"group"}),
+		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "lifecycle_jobs_finished_total",
+			Help: "Lifecycle Jobs that ended, by group, operation and outcome."}, []string{"group", "operation", "outcome"}),
+		assumedOff: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "machines_assumed_off_total",
+			Help: "Machines that are taken to be off because every shutdown Job was spent without a sign of life, by group."}, []string{"group"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "writes_refused_total",
+			Help: "Writes that the API server refused because the decision behind them was outdated, by class."}, []string{"class"}),
+	}
+	err := errors.Join(register(registry, &m.finished), register(registry, &m.boot), register(registry, &m.jobs),
+		register(registry, &m.assumedOff), register(registry, &m.refused))
+	if err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	return m, nil
+}
+
+// register registers a collector, or takes the one that is registered under its name already.
+func register[C prometheus.Collector](registry prometheus.Registerer, collector *C) error {
+	err := registry.Register(*collector)
+	var already prometheus.AlreadyRegisteredError
+	if errors.As(err, &already) {
+		existing, ok := already.ExistingCollector.(C)
+		if !ok {
+			return err
+		}
+		*collector = existing
+		return nil
+	}
+	return err
+}
+
+// Refused counts a write that was refused because the decision behind it was outdated.
+func (m *Metrics) Refused(class string) { m.refused.WithLabelValues(class).Inc() }
+
+// ClaimSaved counts what a saved claim status tells for the first time.
+func (m *Metrics) ClaimSaved(before *v2.NodeClaim, after v2.NodeClaimStatus) {
+	group, was := before.Spec.Request.Group, facts.Phase(before)
+	switch {
+	case after.Phase == was:
+	case after.Phase == v2.ClaimFailed, after.Phase == v2.ClaimCompleted:
+		m.finished.WithLabelValues(group, string(after.Phase), string(after.Reason)).Inc()
+	case after.Phase == v2.ClaimReady && was == v2.ClaimBooting && after.ReadyAt != nil:
+		m.boot.WithLabelValues(group).Observe(after.ReadyAt.Sub(facts.RequestedAt(before)).Seconds())
+	}
+	if assumedOff(after.Conditions) && !assumedOff(before.Status.Conditions) {
+		m.assumedOff.WithLabelValues(group).Inc()
+	}
+	for _, record := range after.Jobs {
+		if record.Outcome != "" && !ended(before.Status.Jobs, record) {
+			m.jobs.WithLabelValues(group, string(record.Operation), string(record.Outcome)).Inc()
+		}
+	}
+}
+
+// assumedOff is whether the machine's power-off was never seen.
+func assumedOff(conditions []metav1.Condition) bool {
+	off := meta.FindStatusCondition(conditions, v2.ConditionMachineObservedOff)
+	return off != nil && off.Status == metav1.ConditionUnknown && off.Reason == "AssumedOff"
+}
+
+func ended(records []v2.JobRecord, record v2.JobRecord) bool {
+	for _, r := range records {
+		if r.Operation == record.Operation && r.N == record.N {
+			return r.Outcome != ""
+		}
+	}
+	return false
+}
