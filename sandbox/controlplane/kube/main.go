@@ -22,6 +22,7 @@ func main() {
 		fail("no component named")
 	}
 	component := os.Args[1]
+	holdLifeline()
 	// Each component reads its flags from os.Args as if it were alone in its binary.
 	os.Args = append([]string{component}, os.Args[2:]...)
 	switch component {
