@@ -243,7 +243,6 @@ type Group struct {
 
 	// The policy, written by you.
 	Spec GroupSpec `json:"spec,omitempty"`
-	// What the operator counts and computes from the pool, written by it alone.
 	Status GroupStatus `json:"status,omitempty"`
 }
 

@@ -80,10 +80,13 @@ type NodeSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	KubernetesNodeName string `json:"kubernetesNodeName"`
-	// How the machine is switched on. It should be harmless on a machine that is on already.
+	// How the machine is switched on: one container that runs as a Job, away from slots, with hardened defaults. It should be
+	// harmless on a machine that is on already. Its exit code says whether the command ran, not whether the power changed:
+	// only a kubelet, or the power switch itself, says that.
 	StartupPodSpec MinimalPodSpec `json:"startupPodSpec"`
 	// How the machine is switched off, with an orderly shutdown: its pods were drained, its disks are still mounted. It runs
-	// up to three times, so it should be harmless on a machine that is going down or off.
+	// up to three times, so it should be harmless on a machine that is going down or off. It runs like startupPodSpec, and
+	// never on the machine that it switches off.
 	ShutdownPodSpec MinimalPodSpec `json:"shutdownPodSpec"`
 	// What the machine offers to pods once it is up, as its kubeNode's allocatable will say: cpu, memory, pods,
 	// ephemeral-storage, extended resources such as GPUs. cluster-autoscaler plans with it while no machine of the pool is
@@ -281,7 +284,6 @@ type Node struct {
 
 	// The machine's configuration, written by you.
 	Spec NodeSpec `json:"spec,omitempty"`
-	// What is observed and believed of the machine, written by the operator alone.
 	Status NodeStatus `json:"status,omitempty"`
 }
 

@@ -76,28 +76,31 @@ const (
 	JobUnknown JobOutcome = "Unknown"
 )
 
+// The rules on a claim's spec compare what is meant, not how it is spelled: a client that reads and writes a claim spells
+// 15m as 15m0s, drops the fraction of a second, and leaves out what is empty.
+
 // NodeClaimSpec is one request for one machine, written by the gRPC provider or by a person. It does not change once made,
 // but for two moves of the operator: a DeleteNodes is recorded in request.call and request.nodes, and deadlineAt is
 // cleared when the machine is ready. Whoever wants something else makes another claim.
 //
-// +kubebuilder:validation:XValidation:rule="self.?requestedAt == oldSelf.?requestedAt",fieldPath=".requestedAt",message="a claim records one request: requestedAt cannot change"
-// +kubebuilder:validation:XValidation:rule="self.?requestedBy == oldSelf.?requestedBy",fieldPath=".requestedBy",message="a claim records one request: requestedBy cannot change"
-// +kubebuilder:validation:XValidation:rule="!has(self.deadlineAt) || self.?deadlineAt == oldSelf.?deadlineAt",fieldPath=".deadlineAt",message="a deadline can be cleared, not set or moved"
+// +kubebuilder:validation:XValidation:rule="has(self.requestedAt) == has(oldSelf.requestedAt) && (!has(self.requestedAt) || self.requestedAt - oldSelf.requestedAt < duration('1s') && oldSelf.requestedAt - self.requestedAt < duration('1s'))",fieldPath=".requestedAt",message="a claim records one request: requestedAt cannot change"
+// +kubebuilder:validation:XValidation:rule="has(self.requestedBy) == has(oldSelf.requestedBy) && (!has(self.requestedBy) || self.requestedBy == oldSelf.requestedBy)",fieldPath=".requestedBy",message="a claim records one request: requestedBy cannot change"
+// +kubebuilder:validation:XValidation:rule="!has(self.deadlineAt) || has(oldSelf.deadlineAt) && self.deadlineAt - oldSelf.deadlineAt < duration('1s') && oldSelf.deadlineAt - self.deadlineAt < duration('1s')",fieldPath=".deadlineAt",message="a deadline can be cleared, not set or moved"
 // +kubebuilder:validation:XValidation:rule="!has(self.deadlineAt) || !has(self.requestedAt) || self.deadlineAt > self.requestedAt",fieldPath=".deadlineAt",message="the deadline must lie after requestedAt"
-// +kubebuilder:validation:XValidation:rule="self.?maxNodeProvisionTime == oldSelf.?maxNodeProvisionTime",fieldPath=".maxNodeProvisionTime",message="a claim records one request: maxNodeProvisionTime cannot change"
+// +kubebuilder:validation:XValidation:rule="has(self.maxNodeProvisionTime) == has(oldSelf.maxNodeProvisionTime) && (!has(self.maxNodeProvisionTime) || duration(self.maxNodeProvisionTime) == duration(oldSelf.maxNodeProvisionTime))",fieldPath=".maxNodeProvisionTime",message="a claim records one request: maxNodeProvisionTime cannot change"
 // +kubebuilder:validation:XValidation:rule="self.?ttlSecondsAfterFinished == oldSelf.?ttlSecondsAfterFinished",fieldPath=".ttlSecondsAfterFinished",message="a claim records one request: ttlSecondsAfterFinished cannot change"
-// +kubebuilder:validation:XValidation:rule="self.?episode == oldSelf.?episode",fieldPath=".episode",message="an episode's number is given once, when the claim is made"
+// +kubebuilder:validation:XValidation:rule="self.?episode.orValue(0) == oldSelf.?episode.orValue(0)",fieldPath=".episode",message="an episode's number is given once, when the claim is made"
 type NodeClaimSpec struct {
 	// The slot this claim asks for, by name. Only name is read; namespace, if set, must be the claim's own. Cannot change.
-	// +kubebuilder:validation:XValidation:rule="self.?name.orValue('') != ''",fieldPath=".name",message="the slot's name is required",reason=FieldValueRequired
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a claim asks for one slot: slotRef cannot change"
+	// +kubebuilder:validation:XValidation:rule="has(self.name) && self.name != ''",fieldPath=".name",message="the slot's name is required",reason=FieldValueRequired
+	// +kubebuilder:validation:XValidation:rule="(has(self.name) ? self.name : '') == (has(oldSelf.name) ? oldSelf.name : '')",fieldPath=".name",message="a claim asks for one slot: slotRef cannot change"
 	SlotRef corev1.ObjectReference `json:"slotRef"`
 	// Which call asked for the machine, for which group, with which arguments. Only a DeleteNodes may be recorded later: call
 	// becomes DeleteNodes and nodes what it named. From that write on the machine is not wanted and not counted any more.
 	// +kubebuilder:validation:XValidation:rule="self.group == oldSelf.group",fieldPath=".group",message="a claim records one request: group cannot change"
 	// +kubebuilder:validation:XValidation:rule="self.?delta.orValue(0) == oldSelf.?delta.orValue(0)",fieldPath=".delta",message="a claim records one request: delta cannot change"
 	// +kubebuilder:validation:XValidation:rule="self.call == oldSelf.call || self.call == 'DeleteNodes'",fieldPath=".call",message="only a DeleteNodes can be recorded on a claim"
-	// +kubebuilder:validation:XValidation:rule="self.call == 'DeleteNodes' || self.?nodes.orValue([]) == oldSelf.?nodes.orValue([])",fieldPath=".nodes",message="nodes can change only together with the record of a DeleteNodes"
+	// +kubebuilder:validation:XValidation:rule="self.call == 'DeleteNodes' || (has(self.nodes) ? self.nodes : []) == (has(oldSelf.nodes) ? oldSelf.nodes : [])",fieldPath=".nodes",message="nodes can change only together with the record of a DeleteNodes"
 	Request ClaimRequest `json:"request"`
 	// When the machine was asked for. The boot budget is counted from it, or from the claim's creation where that is earlier.
 	// Written by the provider. Default: the claim's creation.
@@ -105,6 +108,7 @@ type NodeClaimSpec struct {
 	RequestedAt *metav1.Time `json:"requestedAt,omitempty"`
 	// Who asked, in free text for people: cluster-autoscaler, or your name. Never parsed. Default: the name of the user who
 	// made the claim, where the webhook runs.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	RequestedBy string `json:"requestedBy,omitempty"`
@@ -303,7 +307,6 @@ type NodeClaim struct {
 
 	// The request, written by whoever makes the claim.
 	Spec NodeClaimSpec `json:"spec,omitempty"`
-	// How the request goes and how it ended, written by the operator.
 	Status NodeClaimStatus `json:"status,omitempty"`
 }
 

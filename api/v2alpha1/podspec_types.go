@@ -85,7 +85,7 @@ type MinimalPodSpec struct {
 
 // Volume mounts one Secret or one ConfigMap into the power switch's container.
 //
-// +kubebuilder:validation:XValidation:rule="(self.?secretName.orValue(”) != ”) != (self.?configMapName.orValue(”) != ”)",message="exactly one of secretName and configMapName must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.secretName) != has(self.configMapName)",message="exactly one of secretName and configMapName must be set"
 type Volume struct {
 	// What the volume is called in the pod: a DNS label, unique among the volumes of this pod.
 	// +kubebuilder:validation:MinLength=1
@@ -97,10 +97,12 @@ type Volume struct {
 	// +kubebuilder:validation:Pattern=`^/[^:]*$`
 	MountPath string `json:"mountPath"`
 	// The Secret to mount, in the slot's namespace. Set either this or configMapName.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	SecretName string `json:"secretName,omitempty"`
 	// The ConfigMap to mount, in the slot's namespace. Set either this or secretName.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ConfigMapName string `json:"configMapName,omitempty"`
