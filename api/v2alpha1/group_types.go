@@ -241,8 +241,7 @@ type Group struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// The policy, written by you.
-	Spec GroupSpec `json:"spec,omitempty"`
+	Spec   GroupSpec   `json:"spec,omitempty"`
 	Status GroupStatus `json:"status,omitempty"`
 }
 

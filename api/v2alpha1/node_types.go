@@ -282,8 +282,7 @@ type Node struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// The machine's configuration, written by you.
-	Spec NodeSpec `json:"spec,omitempty"`
+	Spec   NodeSpec   `json:"spec,omitempty"`
 	Status NodeStatus `json:"status,omitempty"`
 }
 

@@ -305,8 +305,7 @@ type NodeClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// The request, written by whoever makes the claim.
-	Spec NodeClaimSpec `json:"spec,omitempty"`
+	Spec   NodeClaimSpec   `json:"spec,omitempty"`
 	Status NodeClaimStatus `json:"status,omitempty"`
 }
 
