@@ -1,0 +1,206 @@
+// Package config reads the command line into a Config and says in one line what is wrong with it.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Config is everything that a person can tell the manager.
+type Config struct {
+	// Namespace is the one the manager serves: its groups, slots, claims and lifecycle Jobs live there.
+	Namespace string
+	// Kubeconfig names a kubeconfig file; empty: the service account of the pod.
+	Kubeconfig string
+	// GRPCAddress is where cluster-autoscaler finds the provider.
+	GRPCAddress string
+	// MetricsAddress and ProbeAddress are the HTTP endpoints; Off switches one off.
+	MetricsAddress, ProbeAddress string
+	// LeaderElection lets several replicas run, of which one decides.
+	LeaderElection LeaderElection
+	// StartTimeout is how long the manager waits at its start for an API server that answers, serves our kinds and
+	// grants our rights.
+	StartTimeout time.Duration
+	// Log says what is logged and how.
+	Log Log
+	// Version asks for the version instead of a run.
+	Version bool
+}
+
+// Off as an HTTP address switches the endpoint off.
+const Off = "0"
+
+// LeaderElection are the timings of the lease.
+type LeaderElection struct {
+	Enabled                                   bool
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+}
+
+// Log is the log's least level and its format, text or json.
+type Log struct {
+	Level  slog.Level
+	Format string
+}
+
+// ErrHelp is the answer to -h: the usage has to be printed, and nothing is wrong.
+var ErrHelp = flag.ErrHelp
+
+// Parse reads the arguments, the program's name left out. The error is one line.
+func Parse(args []string, env Environment) (Config, error) {
+	var c Config
+	level := "info"
+	flags := c.flags(&level)
+	if err := flags.Parse(args); err != nil {
+		return Config{}, oneLine(err)
+	}
+	if c.Version {
+		return c, nil
+	}
+	if flags.NArg() > 0 {
+		return Config{}, fmt.Errorf("unexpected argument %q: everything is told by flags, see --help", flags.Arg(0))
+	}
+	if err := c.Log.Level.UnmarshalText([]byte(level)); err != nil {
+		return Config{}, fmt.Errorf("--log-level %q is not one of debug, info, warn, error", level)
+	}
+	c.Kubeconfig = cmp.Or(c.Kubeconfig, env.Getenv("KUBECONFIG"))
+	if c.Namespace == "" {
+		c.Namespace = env.namespace()
+	}
+	return c, c.validate()
+}
+
+// Usage is the help text.
+func Usage() string {
+	var c Config
+	var out strings.Builder
+	level := "info"
+	flags := c.flags(&level)
+	flags.SetOutput(&out)
+	out.WriteString("homelab-autoscaler turns machines on when pods need them and off when they do not.\n\nFlags:\n")
+	flags.PrintDefaults()
+	return out.String()
+}
+
+func (c *Config) flags(level *string) *flag.FlagSet {
+	flags := flag.NewFlagSet("homelab-autoscaler", flag.ContinueOnError)
+	flags.SetOutput(discard{})
+	flags.Usage = func() {}
+	flags.StringVar(&c.Namespace, "namespace", "", "`namespace` to serve (default: $POD_NAMESPACE, else the service account's)")
+	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, else the service account of the pod)")
+	flags.StringVar(&c.GRPCAddress, "grpc-bind-address", ":50051", "`address` of the externalgrpc provider for cluster-autoscaler")
+	flags.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", "`address` of /metrics; 0 serves none")
+	flags.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; 0 serves none")
+	l := &c.LeaderElection
+	flags.BoolVar(&l.Enabled, "leader-elect", false, "elect a leader among replicas; only the leader decides, all of them serve the provider")
+	flags.DurationVar(&l.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long others wait before they take over a silent leader's lease")
+	flags.DurationVar(&l.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long a leader tries to renew its lease before it stops")
+	flags.DurationVar(&l.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "how long between two tries")
+	flags.DurationVar(&c.StartTimeout, "start-timeout", time.Minute, "how long to wait at the start for an API server that answers, serves our kinds and grants our rights")
+	flags.StringVar(level, "log-level", *level, "least `level` to log: debug, info, warn or error")
+	flags.StringVar(&c.Log.Format, "log-format", "text", "`format` of the log: text or json")
+	flags.BoolVar(&c.Version, "version", false, "print the version and exit")
+	return flags
+}
+
+// validate answers the first fault: a person mends one at a time.
+func (c *Config) validate() error {
+	for _, check := range []func() error{c.validNamespace, c.validAddresses, c.validLease, c.validRest} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Config) validNamespace() error {
+	if c.Namespace == "" {
+		return errors.New("no namespace to serve: pass --namespace or set POD_NAMESPACE (in a pod it is read from the service account)")
+	}
+	if faults := validation.IsDNS1123Label(c.Namespace); len(faults) > 0 {
+		return fmt.Errorf("--namespace %q is not a namespace's name: %s", c.Namespace, faults[0])
+	}
+	return nil
+}
+
+func (c *Config) validAddresses() error {
+	for _, address := range []struct {
+		flag, value string
+		mayBeOff    bool
+	}{
+		{"--grpc-bind-address", c.GRPCAddress, false},
+		{"--metrics-bind-address", c.MetricsAddress, true},
+		{"--health-probe-bind-address", c.ProbeAddress, true},
+	} {
+		if address.mayBeOff && address.value == Off {
+			continue
+		}
+		if err := validAddress(address.value); err != nil {
+			return fmt.Errorf("%s %q is not an address like :8080 or 127.0.0.1:8080: %w", address.flag, address.value, err)
+		}
+	}
+	return nil
+}
+
+func validAddress(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		var fault *net.AddrError
+		if errors.As(err, &fault) {
+			return errors.New(fault.Err)
+		}
+		return err
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("port %q is not between 0 and 65535", port)
+	}
+	return nil
+}
+
+func (c *Config) validLease() error {
+	l := c.LeaderElection
+	switch {
+	case !l.Enabled:
+		return nil
+	case l.RetryPeriod <= 0:
+		return fmt.Errorf("--leader-elect-retry-period %s is not positive", l.RetryPeriod)
+	case l.RenewDeadline <= l.RetryPeriod*6/5:
+		return fmt.Errorf("--leader-elect-renew-deadline %s must be more than 1.2 times --leader-elect-retry-period %s", l.RenewDeadline, l.RetryPeriod)
+	case l.LeaseDuration <= l.RenewDeadline:
+		return fmt.Errorf("--leader-elect-lease-duration %s must be longer than --leader-elect-renew-deadline %s", l.LeaseDuration, l.RenewDeadline)
+	case l.LeaseDuration < time.Second:
+		return fmt.Errorf("--leader-elect-lease-duration %s is less than a second", l.LeaseDuration)
+	}
+	return nil
+}
+
+func (c *Config) validRest() error {
+	if c.StartTimeout <= 0 {
+		return fmt.Errorf("--start-timeout %s is not positive", c.StartTimeout)
+	}
+	if !slices.Contains([]string{"text", "json"}, c.Log.Format) {
+		return fmt.Errorf("--log-format %q is not text or json", c.Log.Format)
+	}
+	return nil
+}
+
+// oneLine puts a parser's complaint on one line.
+func oneLine(err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return ErrHelp
+	}
+	return fmt.Errorf("%s, see --help", strings.Join(strings.Fields(err.Error()), " "))
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

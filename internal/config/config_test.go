@@ -1,0 +1,182 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func environment(variables map[string]string, files map[string]string) Environment {
+	return Environment{
+		Getenv: func(name string) string { return variables[name] },
+		ReadFile: func(name string) ([]byte, error) {
+			if text, ok := files[name]; ok {
+				return []byte(text), nil
+			}
+			return nil, fs.ErrNotExist
+		},
+	}
+}
+
+func TestParse(t *testing.T) {
+	defaults := Config{
+		Namespace: "home", GRPCAddress: ":50051", MetricsAddress: ":8080", ProbeAddress: ":8081", StartTimeout: time.Minute,
+		LeaderElection: LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
+		Log:            Log{Level: slog.LevelInfo, Format: "text"},
+	}
+	with := func(change func(*Config)) Config {
+		c := defaults
+		change(&c)
+		return c
+	}
+	for name, test := range map[string]struct {
+		args      []string
+		variables map[string]string
+		files     map[string]string
+		want      Config
+	}{
+		"a namespace is enough":                  {args: []string{"--namespace=home"}, want: defaults},
+		"the pod's variable names the namespace": {variables: map[string]string{"POD_NAMESPACE": "home"}, want: defaults},
+		"the service account names the namespace": {
+			files: map[string]string{namespaceFile: "home\n"}, want: defaults,
+		},
+		"the flag outranks the environment": {
+			args: []string{"--namespace", "home"}, variables: map[string]string{"POD_NAMESPACE": "other"}, want: defaults,
+		},
+		"the environment names a kubeconfig": {
+			args: []string{"--namespace=home"}, variables: map[string]string{"KUBECONFIG": "/k"},
+			want: with(func(c *Config) { c.Kubeconfig = "/k" }),
+		},
+		"endpoints may be off": {
+			args: []string{"--namespace=home", "--metrics-bind-address=0", "--health-probe-bind-address=0"},
+			want: with(func(c *Config) { c.MetricsAddress, c.ProbeAddress = Off, Off }),
+		},
+		"everything can be told": {
+			args: []string{"--namespace=home", "--kubeconfig=/k", "--grpc-bind-address=127.0.0.1:1", "--metrics-bind-address=[::1]:2",
+				"--health-probe-bind-address=:0", "--leader-elect", "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s",
+				"--leader-elect-retry-period=5s", "--start-timeout=3s", "--log-level=debug", "--log-format=json"},
+			want: Config{Namespace: "home", Kubeconfig: "/k", GRPCAddress: "127.0.0.1:1", MetricsAddress: "[::1]:2", ProbeAddress: ":0",
+				LeaderElection: LeaderElection{Enabled: true, LeaseDuration: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second},
+				StartTimeout:   3 * time.Second, Log: Log{Level: slog.LevelDebug, Format: "json"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse(test.args, environment(test.variables, test.files))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestParseAnswersOneClearLine(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no namespace": {nil,
+			"no namespace to serve: pass --namespace or set POD_NAMESPACE (in a pod it is read from the service account)"},
+		"a namespace that cannot be one": {[]string{"--namespace=My_Home"},
+			`--namespace "My_Home" is not a namespace's name: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`},
+		"a flag that does not exist": {[]string{"--nope"},
+			"flag provided but not defined: -nope, see --help"},
+		"a flag without its value": {[]string{"--namespace"},
+			"flag needs an argument: -namespace, see --help"},
+		"a duration that is none": {[]string{"--start-timeout=soon"},
+			`invalid value "soon" for flag -start-timeout: parse error, see --help`},
+		"a positional argument": {[]string{"--namespace=home", "start"},
+			`unexpected argument "start": everything is told by flags, see --help`},
+		"a level that is none": {[]string{"--namespace=home", "--log-level=loud"},
+			`--log-level "loud" is not one of debug, info, warn, error`},
+		"a format that is none": {[]string{"--namespace=home", "--log-format=xml"},
+			`--log-format "xml" is not text or json`},
+		"an address without a port": {[]string{"--namespace=home", "--grpc-bind-address=localhost"},
+			`--grpc-bind-address "localhost" is not an address like :8080 or 127.0.0.1:8080: missing port in address`},
+		"a port out of range": {[]string{"--namespace=home", "--metrics-bind-address=:70000"},
+			`--metrics-bind-address ":70000" is not an address like :8080 or 127.0.0.1:8080: port "70000" is not between 0 and 65535`},
+		"a provider that is off": {[]string{"--namespace=home", "--grpc-bind-address=0"},
+			`--grpc-bind-address "0" is not an address like :8080 or 127.0.0.1:8080: missing port in address`},
+		"a start that may take no time": {[]string{"--namespace=home", "--start-timeout=0s"},
+			"--start-timeout 0s is not positive"},
+		"a lease shorter than its renewal": {[]string{"--namespace=home", "--leader-elect", "--leader-elect-lease-duration=5s"},
+			"--leader-elect-lease-duration 5s must be longer than --leader-elect-renew-deadline 10s"},
+		"a renewal with no room to retry": {[]string{"--namespace=home", "--leader-elect", "--leader-elect-retry-period=9s"},
+			"--leader-elect-renew-deadline 10s must be more than 1.2 times --leader-elect-retry-period 9s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse(test.args, environment(nil, nil))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(test.want, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestHelpNamesEveryFlag(t *testing.T) {
+	if _, err := Parse([]string{"--help"}, environment(nil, nil)); !errors.Is(err, ErrHelp) {
+		t.Errorf("--help answers %v", err)
+	}
+	usage := Usage()
+	for _, flag := range []string{"-namespace", "-kubeconfig", "-grpc-bind-address", "-metrics-bind-address", "-health-probe-bind-address",
+		"-leader-elect", "-leader-elect-lease-duration", "-start-timeout", "-log-level", "-log-format", "-version"} {
+		if !strings.Contains(usage, "  "+flag) {
+			t.Errorf("the help says nothing of %s", flag)
+		}
+	}
+}
+
+func TestRestConfig(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // not in a pod
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	kubeconfig := func(cluster, user string) string {
+		return "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n" +
+			"clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'" + cluster + "}}]\nusers: [{name: u, user: {" + user + "}}]\n"
+	}
+	for name, test := range map[string]struct {
+		path string
+		want string
+	}{
+		"a kubeconfig that serves": {write("good", kubeconfig("", "token: t")), ""},
+		"no kubeconfig and no pod": {"", "no API server to talk to: pass --kubeconfig or set KUBECONFIG (in a pod the service account is used)"},
+		"a file that does not exist": {filepath.Join(dir, "none"),
+			"reading kubeconfig DIR/none: stat DIR/none: no such file or directory"},
+		"a directory": {dir, "reading kubeconfig DIR: it is a directory"},
+		"a file that is no kubeconfig": {write("bad", "{"),
+			`reading kubeconfig DIR/bad: error loading config file "DIR/bad": yaml: line 1: did not find expected node content`},
+		"a CA that does not exist": {write("noca", kubeconfig(", certificate-authority: /nowhere/ca.crt", "token: t")),
+			`reading kubeconfig DIR/noca: invalid configuration: unable to read certificate-authority /nowhere/ca.crt for c due to open /nowhere/ca.crt: no such file or directory`},
+		"a CA that is none": {write("badca", kubeconfig(", certificate-authority: "+write("ca", "not PEM"), "token: t")),
+			"reading the certificates of kubeconfig DIR/badca: unable to load root certificates: unable to parse bytes as PEM block"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Config{Kubeconfig: test.path}.RestConfig()
+			got := ""
+			if err != nil {
+				got = strings.ReplaceAll(err.Error(), dir, "DIR")
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// userAgent names us in the API server's audit log.
+const userAgent = "homelab-autoscaler"
+
+// RestConfig says how to reach the API server: by the kubeconfig, else as the pod's service account. It talks to nobody,
+// but it reads every file that the kubeconfig names, so that an unreadable certificate is told here.
+func (c Config) RestConfig() (*rest.Config, error) {
+	config, err := c.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := rest.TLSConfigFor(config); err != nil {
+		return nil, fmt.Errorf("reading the certificates of %s: %w", c.origin(), err)
+	}
+	config.UserAgent = userAgent
+	return config, nil
+}
+
+func (c Config) restConfig() (*rest.Config, error) {
+	if c.Kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if errors.Is(err, rest.ErrNotInCluster) {
+			return nil, errors.New("no API server to talk to: pass --kubeconfig or set KUBECONFIG (in a pod the service account is used)")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", c.origin(), err)
+		}
+		return config, nil
+	}
+	// clientcmd takes a file that does not exist for an empty one.
+	if info, err := os.Stat(c.Kubeconfig); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", c.origin(), err)
+	} else if info.IsDir() {
+		return nil, fmt.Errorf("reading %s: it is a directory", c.origin())
+	}
+	loading := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", c.origin(), flat{err})
+	}
+	return config, nil
+}
+
+func (c Config) origin() string {
+	if c.Kubeconfig == "" {
+		return "the pod's service account"
+	}
+	return "kubeconfig " + c.Kubeconfig
+}
+
+// flat is an error told on one line.
+type flat struct{ error }
+
+func (f flat) Error() string { return strings.Join(strings.Fields(f.error.Error()), " ") }
+
+func (f flat) Unwrap() error { return f.error }
