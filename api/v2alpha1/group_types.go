@@ -139,7 +139,7 @@ type Timeouts struct {
 	// Part of the boot budget. Default 5m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a positive duration such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 90s or 5m"
 	// +optional
 	StartupJob *metav1.Duration `json:"startupJob,omitempty"`
 	// The time reserved for the kubelet to register. It only sizes the boot budget: what ends the wait for a kubelet is the
@@ -160,7 +160,7 @@ type Timeouts struct {
 	// if its container ever ran. Default 5m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a positive duration such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 90s or 5m"
 	// +optional
 	ShutdownJob *metav1.Duration `json:"shutdownJob,omitempty"`
 	// How long a machine must stay silent after its shutdown Job started before it is believed to be off, and the least

@@ -1,0 +1,62 @@
+# Everything here runs with Go, git and make alone: tools come from tools/go.mod, by version.
+SHELL        := /bin/bash -euo pipefail
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+export CGO_ENABLED = 0
+
+tool  := go tool -modfile=$(CURDIR)/tools/go.mod
+stage := hack/stage
+
+# What make generate writes: make verify compares it before and after, and CI with what is committed.
+export GENERATED := api/v2alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml proto/externalgrpc
+
+.PHONY: help
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+.PHONY: demo
+demo: ## Show a pool go 0 -> 2 -> 0 on a real control plane and simulated machines; ARGS=--help says what else
+	cd sandbox && go run ./cmd/sandbox demo $(ARGS)
+
+.PHONY: test
+test: verify unit sandbox-test ## Run everything that CI runs
+
+.PHONY: unit
+unit: ## Run the tests of the main module, which need nothing and are fast
+	$(stage) unit go test -timeout 10m ./...
+
+# The first test that needs a control plane builds it, once for this machine: hence the time.
+.PHONY: sandbox-test
+sandbox-test: ## Run the tests against a real API server
+	$(stage) sandbox-test env -C sandbox go test -timeout 60m ./...
+
+.PHONY: verify
+verify: ## Check that what is generated is up to date, formatting, lint and tidy modules
+	$(stage) verify-generated hack/verify-generated
+	$(stage) verify-format hack/verify-format
+	$(stage) verify-tidy hack/verify-tidy
+	$(stage) lint $(MAKE) --no-print-directory lint
+
+.PHONY: lint
+lint: ## Lint both modules, go vet included, and the protocol
+	$(tool) golangci-lint run ./...
+	cd sandbox && $(tool) golangci-lint run ./...
+	$(tool) buf lint
+
+.PHONY: fmt
+fmt: ## Format the sources
+	gofmt -w .
+
+.PHONY: generate
+generate: ## Write deepcopy functions, CRDs, RBAC and the protocol's Go code
+	$(tool) controller-gen object crd paths=./api/... output:crd:dir=config/crd/bases
+	$(tool) controller-gen rbac:roleName=homelab-autoscaler paths=./internal/... output:rbac:dir=config/rbac
+	$(tool) buf generate
+
+.PHONY: build
+build: ## Build bin/homelab-autoscaler, static, with the version that git knows
+	go build -trimpath -buildvcs=auto -ldflags '-s -w' -o bin/ ./cmd/homelab-autoscaler
+
+.PHONY: clean
+clean: ## Remove what was built here; what is cached for all checkouts stays
+	rm -rf bin
