@@ -14,7 +14,7 @@ import (
 // claim that owns a machine is not destroyed by a budget it already spent. A hold stops every clock.
 func deadline(r *run) {
 	c := r.wanted()
-	if c == nil || r.in.Slot == nil || r.in.NamespaceTerminating || r.hold.Held {
+	if c == nil || r.in.Slot == nil || r.in.NamespaceTerminating || r.hold.Held || r.gateOpens {
 		return
 	}
 	switch facts.Phase(c.NodeClaim) {
@@ -87,7 +87,7 @@ func (r *run) gateTimedOut(c *claim) bool {
 	}
 	why := "it has gone silent"
 	if r.kubeletOn {
-		why = joinWaits(r.gateWaits())
+		why = joinWaits(r.gateWaits(r.in.KubeNode))
 	}
 	message := fmt.Sprintf("registered %s, not through the readiness gate within %s: %s", instant(at), r.policy.ReadinessGate, why)
 	r.fail(c, v2.ReasonReadinessGateTimeout, message)

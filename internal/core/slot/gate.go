@@ -3,6 +3,7 @@ package slot
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -21,11 +22,13 @@ func gate(r *run) {
 	if phase == v2.ClaimReady {
 		return
 	}
-	if waits := r.gateWaits(); len(waits) > 0 {
-		r.claimCondition(c, v2.ConditionInitialized, metav1.ConditionFalse, "Waiting", joinWaits(waits))
-		return
-	}
+	waits := r.gateWaits(r.in.KubeNode)
 	if r.patched() {
+		waits = append(waits, "its kubeNode is being made ready for pods")
+	}
+	if len(waits) > 0 {
+		r.claimCondition(c, v2.ConditionInitialized, metav1.ConditionFalse, "Waiting", joinWaits(waits))
+		r.gateOpens = len(r.gateWaits(r.kubeNode)) == 0
 		return
 	}
 	if phase == v2.ClaimPending && !r.passed(c.CreationTimestamp.Add(r.policy.JoinMinAge)) {
@@ -36,10 +39,9 @@ func gate(r *run) {
 	r.ready(c, phase == v2.ClaimPending)
 }
 
-// gateWaits lists what keeps the kubeNode from taking work; empty means it is through the gate.
-func (r *run) gateWaits() []string {
+// gateWaits lists what keeps a kubeNode from taking work; empty means it is through the gate.
+func (r *run) gateWaits(kubeNode *corev1.Node) []string {
 	var waits []string
-	kubeNode := r.in.KubeNode
 	if !facts.KubeNodeReady(kubeNode) {
 		waits = append(waits, "kubeNode "+kubeNode.Name+" is not Ready")
 	}

@@ -77,7 +77,7 @@ func (r *run) slotPhase() v2.SlotPhase {
 		return v2.SlotOff
 	case facts.Phase(c.NodeClaim) == v2.ClaimPending:
 		return v2.SlotPending
-	case c.Status.Phase == v2.ClaimReady && r.kubeletOn && len(r.gateWaits()) == 0:
+	case c.Status.Phase == v2.ClaimReady && r.kubeletOn && len(r.gateWaits(r.in.KubeNode)) == 0:
 		return v2.SlotReady
 	default:
 		return v2.SlotBooting

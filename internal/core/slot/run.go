@@ -45,6 +45,8 @@ type run struct {
 	silentSince time.Time
 	// frozen stops boots and joins in this pass: two live claims are being sorted out.
 	frozen bool
+	// gateOpens is whether only our own patch of the kubeNode stands between the claim and ready: then no clock is judged.
+	gateOpens bool
 	// off is set by the reversal that ended in this pass.
 	off *offBelief
 }

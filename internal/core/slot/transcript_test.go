@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
@@ -42,7 +43,7 @@ func (w *world) play(d *datadriven.TestData) {
 		w.t.Fatalf("%s: no command %q", d.Pos, d.Cmd)
 	}
 	command(w, words, d)
-	if d.Cmd != "tick" {
+	if d.Cmd != "tick" && !w.down {
 		w.settle()
 	}
 }
@@ -56,14 +57,18 @@ func commands() map[string]command {
 		"tick":    func(w *world, args []string, _ *datadriven.TestData) { w.tick(args[0]) },
 		"job":     func(w *world, args []string, d *datadriven.TestData) { w.job(args[0], args[1], d.Input) },
 		"kubelet": func(w *world, args []string, _ *datadriven.TestData) { w.kubeletSays(args) },
-		"switch":  func(w *world, args []string, _ *datadriven.TestData) { w.reading = facts.Reading{State: v2.PowerState(args[0]), At: w.now} },
-		"delete":  func(w *world, args []string, _ *datadriven.TestData) { w.deleteNamed(args) },
+		"switch": func(w *world, args []string, _ *datadriven.TestData) {
+			w.reading = facts.Reading{State: v2.PowerState(args[0]), At: w.now}
+		},
+		"delete": func(w *world, args []string, _ *datadriven.TestData) { w.deleteNamed(args) },
 		"delete-nodes": func(w *world, args []string, _ *datadriven.TestData) {
 			request := &w.claim(args[0]).Spec.Request
 			request.Call, request.Nodes = v2.CallDeleteNodes, []string{worldNode}
 		},
-		"hold":    func(w *world, args []string, _ *datadriven.TestData) { w.slot.Annotations = map[string]string{v2.AnnotationHold: strings.Join(args, " ")} },
-		"unhold":  func(w *world, _ []string, _ *datadriven.TestData) { w.slot.Annotations = nil },
+		"hold": func(w *world, args []string, _ *datadriven.TestData) {
+			w.slot.Annotations = map[string]string{v2.AnnotationHold: strings.Join(args, " ")}
+		},
+		"unhold": func(w *world, _ []string, _ *datadriven.TestData) { w.slot.Annotations = nil },
 		"unclaimed-policy": func(w *world, args []string, _ *datadriven.TestData) {
 			w.groups["workers"].Spec.UnclaimedMachines = v2.UnclaimedPolicy(args[0])
 		},
@@ -72,7 +77,18 @@ func commands() map[string]command {
 			pod.Namespace = "default"
 			w.pods = append(w.pods, pod)
 		},
-		"status": func(w *world, _ []string, _ *datadriven.TestData) { w.status() },
+		"manager":   func(w *world, args []string, _ *datadriven.TestData) { w.down = args[0] == "stops" },
+		"deletions": func(w *world, args []string, _ *datadriven.TestData) { w.linger = args[0] == "linger" },
+		"restore":   func(w *world, _ []string, _ *datadriven.TestData) { w.restore() },
+		"recreate":  func(w *world, _ []string, _ *datadriven.TestData) { w.newSlot() },
+		"resume":    func(w *world, args []string, _ *datadriven.TestData) { w.claim(args[0]).Status.ShutdownAttempts = 0 },
+		"strip-finalizer": func(w *world, args []string, _ *datadriven.TestData) {
+			w.claim(args[0]).Finalizers = nil
+			w.collectGarbage()
+		},
+		"clear-deadline": func(w *world, args []string, _ *datadriven.TestData) { w.claim(args[0]).Spec.DeadlineAt = nil },
+		"relabel":        func(w *world, args []string, _ *datadriven.TestData) { w.slot.Labels[v2.LabelGroup] = args[0] },
+		"status":         func(w *world, _ []string, _ *datadriven.TestData) { w.status() },
 	}
 }
 
@@ -83,7 +99,7 @@ func (w *world) tick(text string) {
 		w.t.Fatal(err)
 	}
 	end := w.now.Add(d)
-	for !w.wake.IsZero() && !w.wake.After(end) {
+	for !w.down && !w.wake.IsZero() && !w.wake.After(end) {
 		w.now = w.wake
 		before := w.printed.Len()
 		w.settle()
@@ -131,11 +147,23 @@ func (w *world) kubeletSays(args []string) {
 		w.kubelet(corev1.ConditionFalse)
 	case "silent":
 		w.kubelet(corev1.ConditionUnknown)
+	case "taint":
+		w.kubeNode.Spec.Taints = append(w.kubeNode.Spec.Taints, corev1.Taint{Key: args[1], Effect: corev1.TaintEffectNoSchedule})
 	case "untaint":
 		w.kubeNode.Spec.Taints = nil
 	default:
 		w.t.Fatalf("kubelet: what is %q?", args[0])
 	}
+}
+
+// restore is a backup that brings objects back without their status, with new uids.
+func (w *world) restore() {
+	w.slot.Status, w.slot.UID = v2.NodeStatus{}, w.meta("").UID
+	for _, c := range w.claims {
+		c.Status, c.UID, c.CreationTimestamp = v2.NodeClaimStatus{}, w.meta("").UID, metav1.NewTime(w.now)
+		c.Finalizers = nil
+	}
+	w.jobs = nil
 }
 
 func (w *world) deleteNamed(args []string) {
@@ -175,4 +203,3 @@ func (w *world) status() {
 		fmt.Fprintf(&w.printed, "kubeNode: Ready=%s, unschedulable %t, providerID %s\n", ready, w.kubeNode.Spec.Unschedulable, w.kubeNode.Spec.ProviderID)
 	}
 }
-

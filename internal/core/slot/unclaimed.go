@@ -80,7 +80,7 @@ func (r *run) adopt() {
 	group := r.in.Slot.Labels[v2.LabelGroup]
 	offerable := r.in.Group != nil && len(r.unfinished()) == 0 &&
 		facts.CoolingOffUntil(r.slot.LastClaim, r.policy, r.in.Now).IsZero()
-	if !offerable || !r.kubeletOn || len(r.gateWaits()) > 0 {
+	if !offerable || !r.kubeletOn || len(r.gateWaits(r.in.KubeNode)) > 0 {
 		return
 	}
 	r.act(CreateClaim{Claim: &v2.NodeClaim{

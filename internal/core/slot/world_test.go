@@ -33,7 +33,10 @@ type world struct {
 	reading   facts.Reading
 	protected string
 	wake      time.Time
-	braked    bool
+	// down is whether the manager is down: things happen, nothing is decided.
+	down bool
+	// linger is whether deleted Jobs stay, with their pods, until somebody says that they are gone.
+	linger bool
 	// printed collects what was decided since the last command.
 	printed strings.Builder
 }
@@ -160,6 +163,10 @@ func (w *world) apply(action Action) {
 		created.CreationTimestamp = metav1.NewTime(w.now)
 		w.jobs = append(w.jobs, Job{Job: created})
 	case DeleteJob:
+		if w.linger {
+			w.lingers(a)
+			return
+		}
 		w.jobs = slices.DeleteFunc(w.jobs, func(j Job) bool { return j.UID == a.UID })
 	case SetJobTTL:
 		for _, j := range w.jobs {
@@ -177,6 +184,15 @@ func (w *world) apply(action Action) {
 		c := a.Claim.DeepCopy()
 		c.UID, c.CreationTimestamp = w.meta("").UID, metav1.NewTime(w.now)
 		w.claims = append(w.claims, c)
+	}
+}
+
+func (w *world) lingers(deleted DeleteJob) {
+	for i, j := range w.jobs {
+		if j.UID == deleted.UID {
+			w.jobs[i].Job = j.Job.DeepCopy()
+			w.jobs[i].DeletionTimestamp = new(metav1.NewTime(w.now))
+		}
 	}
 }
 
