@@ -69,7 +69,7 @@ func (r *run) digestOf(c *claim) *v2.ClaimDigest {
 // neverStarted is whether the boot's startup Job never ran.
 func neverStarted(records []v2.JobRecord) bool {
 	last := lastJob(records, v2.OperationStartup)
-	return last != nil && last.Outcome == v2.JobNeverStarted
+	return last != nil && last.Outcome == v2.JobNeverStarted && last.StartedAt == nil
 }
 
 // closeVanished ends the digest of an episode whose claim is gone without an end: somebody took the finalizer off.
