@@ -85,7 +85,7 @@ func (c *component) ready(ctx context.Context, client *http.Client, url string) 
 			return c.died()
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s to be ready at %s (%s): %w; the end of its log:\n%s",
-				c.name, url, last, ctx.Err(), tail(c.log, tailLines))
+				c.name, url, last, context.Cause(ctx), tail(c.log, tailLines))
 		case <-time.After(probeEvery):
 		}
 	}

@@ -80,7 +80,7 @@ func (cp *ControlPlane) apiServerArgs() []string {
 
 func (cp *ControlPlane) controllerManagerArgs(o Options) []string {
 	return []string{
-		"--kubeconfig=" + cp.path(ControllerManager + ".kubeconfig"), "--leader-elect=false",
+		"--kubeconfig=" + cp.path(ControllerManager+".kubeconfig"), "--leader-elect=false",
 		"--bind-address=" + loopback, fmt.Sprintf("--secure-port=%d", cp.ports.controllerManager),
 		"--tls-cert-file=" + cp.path(servingCert), "--tls-private-key-file=" + cp.path(servingKey),
 		"--controllers=" + strings.Join(controllers, ","), "--use-service-account-credentials",
@@ -93,7 +93,7 @@ func (cp *ControlPlane) controllerManagerArgs(o Options) []string {
 
 func (cp *ControlPlane) schedulerArgs() []string {
 	return []string{
-		"--kubeconfig=" + cp.path(Scheduler + ".kubeconfig"), "--leader-elect=false",
+		"--kubeconfig=" + cp.path(Scheduler+".kubeconfig"), "--leader-elect=false",
 		"--bind-address=" + loopback, fmt.Sprintf("--secure-port=%d", cp.ports.scheduler),
 		"--tls-cert-file=" + cp.path(servingCert), "--tls-private-key-file=" + cp.path(servingKey),
 		"--profiling=false",
