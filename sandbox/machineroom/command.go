@@ -37,16 +37,18 @@ func ServePowerCommand() {
 
 // PowerCommand works the switch of one machine: args are an action and --url. It prints what came of it and returns
 // the exit code: 0 taken, 1 not taken, 2 not understood.
-func PowerCommand(args []string) int {
-	err := runPower(args, os.Stdout)
+func PowerCommand(args []string) int { return powerCommand(args, os.Stdout, os.Stderr) }
+
+func powerCommand(args []string, out, complaints io.Writer) int {
+	err := runPower(args, out)
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, errUsage):
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(complaints, err)
 		return 2
 	}
-	fmt.Fprintln(os.Stderr, "power:", err)
+	fmt.Fprintln(complaints, "power:", err)
 	return 1
 }
 

@@ -28,7 +28,7 @@ func (m *Metal) turnOn(source string) {
 // live is a boot from the firmware to the end of its operating system, which os bounds.
 func (m *Metal) live(os context.Context, b *boot) {
 	if m.Temperament().NeverBoots {
-		m.noteLocking(BootStalled, "itself", "")
+		m.noteLocking(BootStalled, sourceItself, "")
 	}
 	if !m.hold(os, time.Now(), m.bootLength) || !m.bootDone(b) {
 		return
@@ -59,7 +59,7 @@ func (m *Metal) bootDone(b *boot) bool {
 		return false
 	}
 	m.state = Up
-	m.note(BootDone, "itself", "")
+	m.note(BootDone, sourceItself, "")
 	return true
 }
 
@@ -68,7 +68,7 @@ func (m *Metal) noteIf(os context.Context, kind Kind, note string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if os.Err() == nil {
-		m.note(kind, "itself", note)
+		m.note(kind, sourceItself, note)
 	}
 }
 
@@ -87,9 +87,9 @@ func (m *Metal) dieInTime(os context.Context, readyAt time.Time) {
 	switch {
 	case os.Err() != nil:
 	case m.temper.DiesWithPowerOn:
-		m.die("itself")
+		m.die(sourceItself)
 	default:
-		m.cut(PowerLost, "itself")
+		m.cut(PowerLost, sourceItself)
 	}
 }
 
@@ -130,7 +130,7 @@ func (m *Metal) goDown(source string) {
 			return
 		}
 		if m.Temperament().HangOnShutdown.Duration != 0 {
-			m.noteOfBoot(b, Hung, "itself")
+			m.noteOfBoot(b, Hung, sourceItself)
 			if !m.hold(b.ctx, time.Now(), func(t Temperament) time.Duration { return t.HangOnShutdown.Duration }) {
 				return
 			}
@@ -162,7 +162,7 @@ func (m *Metal) cut(kind Kind, source string) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.current == b && m.state == Off {
-			m.turnOn("itself")
+			m.turnOn(sourceItself)
 		}
 	})
 }

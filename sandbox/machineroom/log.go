@@ -43,6 +43,14 @@ const (
 	Panicked     Kind = "Panicked"
 )
 
+// The sources of events; a switch's is followed by a colon and who pressed it, a lifecycle Job's pod by its name.
+const (
+	sourceSwitch = "switch"
+	sourceItself = "itself"
+	sourceOutage = "outage"
+	sourceRoom   = "room"
+)
+
 // Event is one line of the power log.
 type Event struct {
 	Seq     int64     `json:"seq"`
@@ -51,7 +59,7 @@ type Event struct {
 	Kind    Kind      `json:"kind"`
 	// On is whether the machine has power after the event.
 	On bool `json:"on"`
-	// Source is who caused it: "switch:<who pressed>", "itself", "test".
+	// Source is who caused it: "switch:<who pressed>", "itself", "outage", or "room" for a machine put in switched on.
 	Source string `json:"source,omitempty"`
 	Note   string `json:"note,omitempty"`
 }

@@ -103,14 +103,14 @@ func (m *Metal) SetTemperament(t Temperament) error {
 func (m *Metal) LosePower() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.cut(PowerLost, "test")
+	m.cut(PowerLost, sourceOutage)
 }
 
 // Panic kills the operating system and leaves the power on.
 func (m *Metal) Panic() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.die("test")
+	m.die(sourceOutage)
 }
 
 // note appends to the log; m.mu is held, so that the log has the order in which things happened.

@@ -48,7 +48,7 @@ func (r *Room) AddAlwaysOn(name string, changes ...func(*AlwaysOn)) error {
 	if err := r.takeName(name); err != nil {
 		return err
 	}
-	note := func(kind Kind) { r.log.add(Event{Machine: name, Kind: kind, On: true, Source: "itself"}) }
+	note := func(kind Kind) { r.log.add(Event{Machine: name, Kind: kind, On: true, Source: sourceItself}) }
 	config := r.kubeletConfig(kubelet.Spec{
 		Name: name, Labels: node.Labels, Taints: node.Taints, Capacity: node.Capacity,
 		BootID: fmt.Sprintf("%s-%d", name, time.Now().UnixNano()),

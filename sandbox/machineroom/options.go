@@ -13,8 +13,7 @@ type Options struct {
 	Dir string
 	// BootTime and ShutdownTime are those of machines that name none. Defaults: 3 s and 1 s.
 	BootTime, ShutdownTime time.Duration
-	// LeaseInterval and StatusInterval are how often a kubelet renews its Lease and compares its status. Default: 2 s;
-	// the node lifecycle controller's grace must be several times that.
+	// LeaseInterval and StatusInterval are how often a kubelet renews its Lease and XX
 	LeaseInterval, StatusInterval time.Duration
 	// PowerCommand is the command line that PowerCommand serves, to which a slot's pods add an action and an address:
 	// for the sandbox's binary its path and the name of the subcommand. Default: this very binary, run again, for which
@@ -30,7 +29,7 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	fill(&o.BootTime, 3*time.Second)
 	fill(&o.ShutdownTime, time.Second)
-	fill(&o.LeaseInterval, 2*time.Second)
+	fill(&o.LeaseInterval, time.Second)
 	fill(&o.StatusInterval, 2*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -31,6 +31,9 @@ type Room struct {
 	work    sync.WaitGroup
 	ownDir  bool
 
+	stopOnce sync.Once
+	stopped  error
+
 	switches, endpoint *server
 
 	mu       sync.Mutex
@@ -170,7 +173,7 @@ func (r *Room) AddMachine(spec Machine) (*Metal, error) {
 	if spec.On {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.turnOn("test")
+		m.turnOn(sourceRoom)
 	}
 	return m, nil
 }
@@ -204,8 +207,13 @@ func (r *Room) Machines() []*Metal {
 }
 
 // Stop pulls every plug, ends every process, and returns when nothing of the room runs any more. A room that made its
-// own folder removes it.
+// own folder removes it. Stopping again waits for the first Stop and returns what it returned.
 func (r *Room) Stop() error {
+	r.stopOnce.Do(func() { r.stopped = r.stop() })
+	return r.stopped
+}
+
+func (r *Room) stop() error {
 	r.cancel()
 	for _, s := range []*server{r.switches, r.endpoint} {
 		if s != nil {

@@ -92,7 +92,7 @@ func press(w http.ResponseWriter, req *http.Request, m *Metal) {
 	if !read(w, req, &body) {
 		return
 	}
-	source := "switch"
+	source := sourceSwitch
 	if body.Source != "" {
 		source += ":" + body.Source
 	}

@@ -80,7 +80,7 @@ func (r *podRun) valueFrom(ctx context.Context, c *corev1.Container, from *corev
 		value, err := r.field(from.FieldRef.FieldPath)
 		return value, true, err
 	case from.ResourceFieldRef != nil:
-		value, err := resource(c, from.ResourceFieldRef)
+		value, err := quantityOf(c, from.ResourceFieldRef)
 		return value, true, err
 	}
 	return "", false, fmt.Errorf("this source is not supported in the machine room")

@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	quantity "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -85,8 +85,8 @@ func quotedLines(values map[string]string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// resource answers a container's requests and limits in units of the divisor, rounded up.
-func resource(c *corev1.Container, of *corev1.ResourceFieldSelector) (string, error) {
+// quantityOf answers a container's requests and limits in units of the divisor, rounded up.
+func quantityOf(c *corev1.Container, of *corev1.ResourceFieldSelector) (string, error) {
 	kind, name, _ := strings.Cut(of.Resource, ".")
 	list := c.Resources.Limits
 	switch kind {
@@ -98,7 +98,7 @@ func resource(c *corev1.Container, of *corev1.ResourceFieldSelector) (string, er
 	}
 	divisor := of.Divisor
 	if divisor.IsZero() {
-		divisor = quantity.MustParse("1")
+		divisor = resource.MustParse("1")
 	}
 	value := list[corev1.ResourceName(name)]
 	whole, unit := value.Value(), divisor.Value()

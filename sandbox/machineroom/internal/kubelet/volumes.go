@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -77,9 +78,7 @@ func (r *podRun) projected(ctx context.Context, source *corev1.ProjectedVolumeSo
 		if err != nil {
 			return nil, err
 		}
-		for name, f := range files {
-			all[name] = f
-		}
+		maps.Copy(all, files)
 	}
 	return all, nil
 }
