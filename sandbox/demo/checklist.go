@@ -1,0 +1,144 @@
+package demo
+
+import (
+	"fmt"
+	"time"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/sandbox/liveview"
+)
+
+// Step is one thing the story claims. It counts once Seen said so about the world; until then Instead says what there is.
+type Step struct {
+	Text    string
+	Seen    func(*World) bool
+	Instead func(*World) string
+	// After is the index of the step that must have been seen first: some things are true before anything happened.
+	After int
+	// Act is the half of the story the step belongs to.
+	Act Act
+}
+
+// Act is a half of the story: what happens while the Deployment wants its pods, and what after it wants none.
+type Act int
+
+// The acts.
+const (
+	ScaleUp Act = iota
+	ScaleDown
+)
+
+// none is the After of a step that depends on no other.
+const none = -1
+
+// Checklist is the steps and when each was first seen.
+type Checklist struct {
+	Steps []Step
+	at    []time.Duration
+	done  []bool
+}
+
+// NewChecklist is the story of n machines.
+func NewChecklist(n int) *Checklist {
+	c := &Checklist{}
+	c.times(n, ScaleUp, "the scheduler finds no place for %d %s", "pod", PodUnschedulable, (*World).sayPods)
+	c.times(n, ScaleUp, "%d %s pending: a machine is asked for per pod", "claim", ClaimPending, (*World).sayClaims)
+	c.times(n, ScaleUp, "%d %s booting", "claim", ClaimBooting, (*World).sayClaims)
+	asked := c.add(Step{Text: fmt.Sprintf("the target size is %d", n), Act: ScaleUp, After: none,
+		Seen:    func(w *World) bool { return w.peak == int32(n) },
+		Instead: (*World).sayTarget})
+	c.times(n, ScaleUp, "%d startup %s complete", "Job", StartupComplete, (*World).sayJobs)
+	c.times(n, ScaleUp, "the power log shows %d %s switched on", "machine", PowerOn, (*World).sayPower)
+	c.times(n, ScaleUp, "%d %s registered and Ready", "kubeNode", KubeNodeReady, (*World).sayKubeNodes)
+	c.times(n, ScaleUp, "%d %s ready", "claim", ClaimReady, (*World).sayClaims)
+	running := c.times(n, ScaleUp, "%d %s running on a machine of its own", "pod", PodRunning, (*World).sayPods)
+
+	gone := c.add(Step{Text: "the Deployment wants no pods, and they are gone", Act: ScaleDown, After: running,
+		Seen: func(w *World) bool { return len(w.pods) == 0 }, Instead: (*World).sayPods})
+	c.times(n, ScaleDown, "%d idle %s tainted and cordoned", "kubeNode", KubeNodeTaken, (*World).sayKubeNodes)
+	c.times(n, ScaleDown, "%d %s given back by DeleteNodes", "claim", ClaimReturned, (*World).sayClaims)
+	c.add(Step{Text: "the target size is 0", Act: ScaleDown, After: max(asked, gone),
+		Seen: func(w *World) bool { return w.targetSize() == 0 }, Instead: (*World).sayTarget})
+	c.times(n, ScaleDown, "%d shutdown %s complete", "Job", ShutdownComplete, (*World).sayJobs)
+	c.times(n, ScaleDown, "the power log shows %d %s switched off", "machine", PowerOff, (*World).sayPower)
+	removed := c.times(n, ScaleDown, "%d %s removed", "kubeNode", KubeNodeGone, (*World).sayKubeNodes)
+	c.times(n, ScaleDown, "%d %s completed", "claim", ClaimCompleted, (*World).sayClaims)
+	c.add(Step{Text: "every slot is off, its last claim remembered", Act: ScaleDown, After: removed,
+		Seen: func(w *World) bool { return w.atRest(n) }, Instead: (*World).saySlots})
+	c.add(Step{Text: fmt.Sprintf("the power log shows exactly %d power-ons, and every machine off", n), Act: ScaleDown, After: removed,
+		Seen: func(w *World) bool { return w.presses == n && w.ons == n && len(w.running()) == 0 }, Instead: (*World).sayPower})
+	return c
+}
+
+// times adds a step that is seen once the fact was seen of exactly n things.
+func (c *Checklist) times(n int, act Act, format, noun string, fact Fact, instead func(*World) string) int {
+	if n != 1 {
+		noun += "s"
+	}
+	return c.add(Step{Text: fmt.Sprintf(format, n, noun), Act: act, After: none, Instead: instead,
+		Seen: func(w *World) bool { return w.count(fact) == n }})
+}
+
+func (c *Checklist) add(step Step) int {
+	c.Steps, c.at, c.done = append(c.Steps, step), append(c.at, 0), append(c.done, false)
+	return len(c.Steps) - 1
+}
+
+// Look ticks off what the world shows.
+func (c *Checklist) Look(at time.Duration, w *World) {
+	for i, step := range c.Steps {
+		if !c.done[i] && (step.After == none || c.done[step.After]) && step.Seen(w) {
+			c.done[i], c.at[i] = true, at
+		}
+	}
+}
+
+// Missing is the first step of the act that was not seen, or nil.
+func (c *Checklist) Missing(act Act) *Step {
+	for i := range c.Steps {
+		if c.Steps[i].Act == act && !c.done[i] {
+			return &c.Steps[i]
+		}
+	}
+	return nil
+}
+
+// Overrun says what happened more often than the story allows; empty: nothing. A step, once seen, stays seen; this is
+// what would make it a lie.
+func (c *Checklist) Overrun(w *World, n int) string {
+	for _, fact := range []Fact{ClaimPending, ClaimBooting, StartupComplete, PowerOn, PodRunning} {
+		if got := w.count(fact); got > n {
+			return fmt.Sprintf("%s: seen of %d, not of %d: %v", fact, got, n, w.names(fact))
+		}
+	}
+	if failed := w.names(ClaimFailed); len(failed) > 0 {
+		return fmt.Sprintf("a claim failed: %s", w.sayClaims())
+	}
+	if w.presses > n || w.ons > n {
+		return w.sayPower() + fmt.Sprintf(", where %d were due", n)
+	}
+	return ""
+}
+
+// View is the checklist for the live view.
+func (c *Checklist) View() []liveview.Step {
+	steps := make([]liveview.Step, len(c.Steps))
+	for i, step := range c.Steps {
+		steps[i] = liveview.Step{Text: step.Text, Done: c.done[i], At: c.at[i]}
+	}
+	return steps
+}
+
+// atRest is whether every slot reports off, and n of them remember a completed claim.
+func (w *World) atRest(n int) bool {
+	remembered := 0
+	for _, slot := range w.slots {
+		if slot.Status.Phase != v2.SlotOff {
+			return false
+		}
+		if last := slot.Status.LastClaim; last != nil && last.Phase == v2.ClaimCompleted {
+			remembered++
+		}
+	}
+	return remembered == n
+}

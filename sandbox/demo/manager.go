@@ -1,0 +1,140 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"homecluster.dev/autoscaler/proto/externalgrpc"
+	"homecluster.dev/autoscaler/sandbox/controlplane"
+)
+
+// managerPackage is the manager's own command, in the main module.
+const managerPackage = "./cmd/homelab-autoscaler"
+
+// buildManager builds the manager as anybody would, from the checkout, and returns the path of the binary in a folder
+// of its own.
+func buildManager(ctx context.Context, progress io.Writer) (string, error) {
+	root, err := controlplane.RepositoryRoot()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "homelab-autoscaler-build-")
+	if err != nil {
+		return "", fmt.Errorf("making a folder for the manager's binary: %w", err)
+	}
+	say(progress, "building the manager")
+	binary := filepath.Join(dir, "homelab-autoscaler")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, managerPackage)
+	build.Dir = root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		_ = os.RemoveAll(dir)
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", fmt.Errorf("building the manager: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// startManager runs the manager as a process of its own, outside the cluster, and waits until its provider answers.
+func (s *Sandbox) startManager(ctx context.Context, binary string, progress io.Writer) error {
+	addresses, err := freeAddresses(3)
+	if err != nil {
+		return err
+	}
+	// The binary moves into the sandbox's folder, whose end is sure.
+	home := filepath.Join(s.Dir, filepath.Base(binary))
+	if err := moveFile(binary, home); err != nil {
+		return err
+	}
+	s.Provider = addresses[0]
+	s.manager, err = start(s.Logs, "manager", home,
+		"--kubeconfig="+s.Kubeconfig, "--namespace="+Namespace, "--leader-elect=false",
+		"--grpc-bind-address="+s.Provider, "--metrics-bind-address="+addresses[1], "--health-probe-bind-address="+addresses[2])
+	if err != nil {
+		return err
+	}
+	say(progress, "the manager is starting")
+	return s.managerAnswers(ctx)
+}
+
+// managerAnswers waits until the provider answers a Refresh, or the manager is dead.
+func (s *Sandbox) managerAnswers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("the manager's provider did not answer within a minute"))
+	defer cancel()
+	died := make(chan error, 1)
+	go func() {
+		err := s.manager.watch(ctx)
+		died <- err
+		cancel()
+	}()
+	conn, err := grpc.NewClient(s.Provider, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return fmt.Errorf("making a client of the manager: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	_, err = externalgrpc.NewCloudProviderClient(conn).Refresh(ctx, &externalgrpc.RefreshRequest{}, grpc.WaitForReady(true))
+	cause := context.Cause(ctx)
+	cancel()
+	if death := <-died; death != nil {
+		return death
+	}
+	if err != nil {
+		return fmt.Errorf("waiting for the manager (%w): %w", cause, err)
+	}
+	return nil
+}
+
+// freeAddresses are loopback addresses nobody listens on, all different.
+func freeAddresses(n int) ([]string, error) {
+	var addresses []string
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("finding a free port: %w", err)
+		}
+		// Held until all are found, so that none is found twice.
+		defer func() { _ = listener.Close() }()
+		addresses = append(addresses, listener.Addr().String())
+	}
+	return addresses, nil
+}
+
+func freeAddress() (string, error) {
+	addresses, err := freeAddresses(1)
+	if err != nil {
+		return "", err
+	}
+	return addresses[0], nil
+}
+
+// moveFile renames, or copies where the folders are on different disks.
+func moveFile(from, to string) error {
+	if os.Rename(from, to) == nil {
+		return nil
+	}
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, text, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("moving %s: %w", from, err)
+	}
+	return nil
+}
+
+func say(out io.Writer, format string, args ...any) {
+	if out != nil {
+		_, _ = fmt.Fprintf(out, format+"\n", args...)
+	}
+}

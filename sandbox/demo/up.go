@@ -1,0 +1,209 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"homecluster.dev/autoscaler/sandbox/controlplane"
+	"homecluster.dev/autoscaler/sandbox/machineroom"
+)
+
+// UpOptions say where a sandbox lives. The zero value lives in a temporary folder, and says nothing.
+type UpOptions struct {
+	// Dir is the folder for everything of the sandbox; it must be empty or not exist, and is removed in the end.
+	Dir string
+	// PowerCommand is the command line of the power client; see machineroom.Options.
+	PowerCommand []string
+	// Progress takes a line for each thing that takes time. Nil: nothing is said.
+	Progress io.Writer
+}
+
+// Sandbox is a running cluster: control plane, machine room, manager.
+type Sandbox struct {
+	// Dir is the folder that holds everything; Logs, inside it, what every part wrote.
+	Dir, Logs string
+	// Kubeconfig is for kubectl and other programs; Config and Client are for this one.
+	Kubeconfig string
+	Config     *rest.Config
+	Client     client.Client
+	// Provider is the address of the manager's gRPC server.
+	Provider string
+	Room     *machineroom.Room
+
+	plane   *controlplane.ControlPlane
+	manager *process
+	log     *os.File
+}
+
+// Up builds what has to be built and starts a sandbox. The context bounds the start only; Down ends what Up returned.
+func Up(ctx context.Context, o UpOptions) (*Sandbox, error) {
+	s := &Sandbox{}
+	if err := guarded(func() error { return s.start(ctx, o) }); err != nil {
+		return nil, s.Down(fmt.Errorf("starting the sandbox: %w", err))
+	}
+	return s, nil
+}
+
+func (s *Sandbox) start(ctx context.Context, o UpOptions) error {
+	binary, err := buildManager(ctx, o.Progress)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(filepath.Dir(binary)) }()
+	if s.plane, err = controlplane.Start(ctx, controlplane.Options{Dir: o.Dir, Progress: o.Progress}); err != nil {
+		return err
+	}
+	s.Dir, s.Logs, s.Kubeconfig, s.Config = s.plane.Dir, s.plane.Logs, s.plane.Kubeconfig(), s.plane.Config()
+	if err := s.openLog(); err != nil {
+		return err
+	}
+	if s.Client, err = client.New(s.Config, client.Options{Scheme: newScheme()}); err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	if err := s.install(ctx); err != nil {
+		return err
+	}
+	if err := s.furnish(ctx, o); err != nil {
+		return err
+	}
+	return s.startManager(ctx, binary, o.Progress)
+}
+
+// openLog sends what the libraries in this process have to say to a file: the terminal belongs to the story.
+func (s *Sandbox) openLog() error {
+	var err error
+	if s.log, err = os.Create(filepath.Join(s.Logs, "sandbox.log")); err != nil {
+		return fmt.Errorf("opening the sandbox's log: %w", err)
+	}
+	handler := slog.NewTextHandler(s.log, nil)
+	klog.SetSlogLogger(slog.New(handler))
+	ctrl.SetLogger(logr.FromSlogHandler(handler))
+	return nil
+}
+
+// furnish fills the machine room: an always-on node that runs the lifecycle Jobs, and per pool its machines, its group
+// and a slot for each machine.
+func (s *Sandbox) furnish(ctx context.Context, o UpOptions) error {
+	var err error
+	// The room's own context: it must outlive the start, and Down ends it.
+	s.Room, err = machineroom.New(context.WithoutCancel(ctx), s.Config, machineroom.Options{
+		Dir: filepath.Join(s.Dir, "room"), PowerCommand: o.PowerCommand, Log: slog.New(slog.NewTextHandler(s.log, nil))})
+	if err != nil {
+		return fmt.Errorf("opening the machine room: %w", err)
+	}
+	const alwaysOn = "always-on"
+	if err := s.Room.AddAlwaysOn(alwaysOn, machineroom.ControlPlane); err != nil {
+		return err
+	}
+	for _, pool := range Pools() {
+		if err := s.addPool(ctx, pool); err != nil {
+			return err
+		}
+	}
+	if _, err := s.Room.WaitFor(ctx, machineroom.Of(alwaysOn), machineroom.Is(machineroom.Ready)); err != nil {
+		return fmt.Errorf("waiting for the always-on node: %w", err)
+	}
+	return nil
+}
+
+func (s *Sandbox) addPool(ctx context.Context, pool Pool) error {
+	if err := s.Client.Create(ctx, pool.group()); err != nil {
+		return fmt.Errorf("creating group %s: %w", pool.Name, err)
+	}
+	for _, name := range pool.machines() {
+		metal, err := s.Room.AddMachine(machineroom.Machine{Name: name, Capacity: pool.Capacity})
+		if err != nil {
+			return err
+		}
+		if err := s.Client.Create(ctx, pool.slot(metal)); err != nil {
+			return fmt.Errorf("creating slot %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// machines are the names of all machines, which are those of their kubeNodes too.
+func (s *Sandbox) machines() []string {
+	var names []string
+	for _, metal := range s.Room.Machines() {
+		names = append(names, metal.KubeNode())
+	}
+	return names
+}
+
+// createNamespace makes the namespace that the manager serves.
+func (s *Sandbox) createNamespace(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}
+	if err := s.Client.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating namespace %s: %w", Namespace, err)
+	}
+	return nil
+}
+
+// Down stops everything that was started and removes the folder. If the sandbox ended with a fault, the logs are
+// copied out first, and the error says where they are; a person who interrupted wants none.
+func (s *Sandbox) Down(fault error) error {
+	var errs []error
+	if fault != nil && s.Client != nil && !errors.Is(fault, context.Canceled) {
+		s.dumpState()
+	}
+	if s.manager != nil {
+		s.manager.stop()
+	}
+	if s.Room != nil {
+		errs = append(errs, s.Room.Stop())
+	}
+	if fault != nil && s.plane != nil && !errors.Is(fault, context.Canceled) {
+		kept, err := s.keepLogs()
+		fault = fmt.Errorf("%w\nThe logs are in %s", fault, kept)
+		errs = append(errs, err)
+	}
+	if s.plane != nil {
+		errs = append(errs, s.plane.Stop())
+	}
+	if s.log != nil {
+		klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+		errs = append(errs, s.log.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errors.Join(fault, fmt.Errorf("stopping the sandbox: %w", err))
+	}
+	return fault
+}
+
+// keepLogs copies the logs to a folder that outlives the sandbox.
+func (s *Sandbox) keepLogs() (string, error) {
+	kept, err := os.MkdirTemp("", "homelab-sandbox-logs-")
+	if err != nil {
+		return "", fmt.Errorf("making a folder for the logs: %w", err)
+	}
+	if err := os.CopyFS(kept, os.DirFS(s.Logs)); err != nil {
+		return kept, fmt.Errorf("copying the logs: %w", err)
+	}
+	power, err := os.ReadFile(filepath.Join(s.Dir, "room", "power.jsonl"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(kept, "power.jsonl"), power, 0o600)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return kept, fmt.Errorf("copying the power log: %w", err)
+	}
+	return kept, nil
+}
+
+// dumpPatience bounds the last look at a cluster that may be broken.
+const dumpPatience = 5 * time.Second
