@@ -1,0 +1,53 @@
+// Command homelab-autoscaler turns machines on when pods need them and off when they do not.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"homecluster.dev/autoscaler/internal/config"
+	"homecluster.dev/autoscaler/internal/manager"
+)
+
+// The exit codes: a command line that cannot be, and everything else that ends a run.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, out, complaints io.Writer) int {
+	c, err := config.Parse(args, config.Process())
+	switch {
+	case errors.Is(err, config.ErrHelp):
+		fmt.Fprint(out, config.Usage())
+		return 0
+	case err != nil:
+		return complain(complaints, err, exitUsage)
+	case c.Version:
+		fmt.Fprintln(out, manager.Version())
+		return 0
+	}
+	if err := manager.Run(ctx, c); err != nil {
+		return complain(complaints, err, exitFailed)
+	}
+	return 0
+}
+
+// complain says on one line what is wrong.
+func complain(w io.Writer, err error, code int) int {
+	fmt.Fprintf(w, "homelab-autoscaler: %s\n", strings.Join(strings.Fields(err.Error()), " "))
+	return code
+}

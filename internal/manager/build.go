@@ -1,0 +1,119 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"homecluster.dev/autoscaler/internal/controller/group"
+	"homecluster.dev/autoscaler/internal/controller/slot"
+	"homecluster.dev/autoscaler/internal/kube"
+	"homecluster.dev/autoscaler/internal/metrics"
+)
+
+// leaseName is the Lease by which replicas elect their leader.
+const leaseName = "homelab-autoscaler"
+
+// build makes the controllers and the provider on top of a cache that is not filled yet.
+func (m *Manager) build(ctx context.Context) (ctrl.Manager, error) {
+	mgr, err := ctrl.NewManager(m.rest, m.options())
+	if err != nil {
+		return nil, fmt.Errorf("building the manager: %w", err)
+	}
+	if err := kube.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	if err := fill(ctx, mgr.GetCache()); err != nil {
+		return nil, err
+	}
+	live := kube.NewLive(mgr.GetAPIReader())
+	tools := tools{live: live, writer: kube.NewWriter(mgr.GetClient(), live)}
+	if tools.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
+		return nil, err
+	}
+	if err := m.addEvents(mgr, &tools); err != nil {
+		return nil, err
+	}
+	if err := m.addControllers(mgr, tools); err != nil {
+		return nil, err
+	}
+	if err := m.addProvider(mgr, tools); err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(unelected(m.stayServed)); err != nil {
+		return nil, fmt.Errorf("adding the watch on our kinds: %w", err)
+	}
+	return mgr, nil
+}
+
+// tools are what controllers and provider share.
+type tools struct {
+	live    *kube.Live
+	writer  *kube.Writer
+	events  *kube.Events
+	metrics *metrics.Metrics
+}
+
+func (m *Manager) options() ctrl.Options {
+	lease := m.config.LeaderElection
+	return ctrl.Options{
+		Scheme: m.scheme,
+		Logger: m.log,
+		Cache:  cacheOptions(m.config.Namespace),
+		// Probes and metrics are served by the manager itself: they have something to say before this is built.
+		Metrics:                 metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress:  "0",
+		LeaderElection:          lease.Enabled,
+		LeaderElectionID:        leaseName,
+		LeaderElectionNamespace: m.config.Namespace,
+		// The lease is let go when the controllers have stopped, so that a successor need not wait for it to run out.
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &lease.LeaseDuration,
+		RenewDeadline:                 &lease.RenewDeadline,
+		RetryPeriod:                   &lease.RetryPeriod,
+		GracefulShutdownTimeout:       ptr.To(grace),
+		// Several managers may run in one process, in tests and in the sandbox.
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	}
+}
+
+func (m *Manager) addEvents(mgr ctrl.Manager, t *tools) error {
+	clients, err := kubernetes.NewForConfigAndClient(m.rest, mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("building the event client: %w", err)
+	}
+	if t.events, err = kube.NewEvents(clients.EventsV1()); err != nil {
+		return err
+	}
+	if err := mgr.Add(t.events); err != nil {
+		return fmt.Errorf("adding the event recorder: %w", err)
+	}
+	return nil
+}
+
+func (m *Manager) addControllers(mgr ctrl.Manager, t tools) error {
+	slots := &slot.Reconciler{
+		Observer:  slot.Observer{Cache: mgr.GetCache(), Live: t.live, Clock: m.clock, Base: m.policy},
+		Committer: slot.Committer{Live: t.live, Writer: t.writer, Brake: &slot.Brake{}, Events: t.events, Metrics: t.metrics},
+	}
+	if err := slots.Setup(mgr, m.config.Namespace); err != nil {
+		return err
+	}
+	groups := &group.Reconciler{Cache: mgr.GetCache(), Writer: t.writer, Metrics: t.metrics, Clock: m.clock, Base: m.policy}
+	return groups.Setup(mgr, m.config.Namespace)
+}
+
+// unelected runs on every replica, leader or not.
+type unelected func(context.Context) error
+
+// Start runs it.
+func (u unelected) Start(ctx context.Context) error { return u(ctx) }
+
+// NeedLeaderElection is false.
+func (u unelected) NeedLeaderElection() bool { return false }

@@ -1,0 +1,129 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"homecluster.dev/autoscaler/internal/config"
+	"homecluster.dev/autoscaler/internal/core/policy"
+	"homecluster.dev/autoscaler/internal/kube"
+)
+
+// Options are what a caller may replace. The zero value is the real thing.
+type Options struct {
+	// Clock is read for every decision and drives no request; nil: the real one.
+	Clock clock.Clock
+	// Policy is what a group's spec overrides; nil: policy.Default().
+	Policy *policy.Policy
+	// GRPC, Metrics and Probes are listeners to use instead of the addresses in the Config.
+	GRPC, Metrics, Probes net.Listener
+	// Log is where the manager logs; the zero value: nowhere.
+	Log logr.Logger
+}
+
+// Manager is one process's worth of autoscaler for one namespace. It runs once.
+type Manager struct {
+	config config.Config
+	rest   *rest.Config
+	scheme *runtime.Scheme
+	clock  clock.Clock
+	policy policy.Policy
+	log    logr.Logger
+
+	grpc, metrics, probes net.Listener
+	ready                 readiness
+	// answers is nil once the provider answers.
+	answers func() error
+}
+
+// Run runs the manager as a process does: it reaches the API server as the Config says, logs to standard error, and ends
+// with the context.
+func Run(ctx context.Context, c config.Config) error {
+	log := logger(c.Log)
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+	reach, err := c.RestConfig()
+	if err != nil {
+		return err
+	}
+	m, err := New(reach, c, Options{Log: log})
+	if err != nil {
+		return err
+	}
+	return m.Run(ctx)
+}
+
+// New takes the addresses the manager serves on, so that a taken port is told before anything starts. It talks to nobody.
+func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{config: c, rest: patient(reach), scheme: scheme, clock: o.Clock, policy: policy.Default(), log: o.Log}
+	if m.clock == nil {
+		m.clock = kube.Clock{}
+	}
+	if m.log.GetSink() == nil {
+		m.log = logr.Discard()
+	}
+	if o.Policy != nil {
+		m.policy = *o.Policy
+	}
+	if err := m.policy.Validate(); err != nil {
+		return nil, fmt.Errorf("reading the policy: %w", err)
+	}
+	m.ready.not("starting")
+	return m, m.listen(o)
+}
+
+// Run waits for an API server that serves and permits what is needed, then decides until the context ends. Until then,
+// and whenever our kinds are not served, the manager is not ready, says why, and powers nothing.
+func (m *Manager) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan struct{})
+	go func() { defer close(served); m.serveHTTP(ctx) }()
+	err := m.run(ctx)
+	m.ready.not("stopping")
+	stop()
+	<-served
+	return errors.Join(err, m.close())
+}
+
+func (m *Manager) run(ctx context.Context) error {
+	if err := m.await(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	m.ready.not("filling the caches")
+	mgr, err := m.build(ctx)
+	if err != nil {
+		return err
+	}
+	m.log.Info("starting", "namespace", m.config.Namespace, "version", Version(), "provider", m.GRPCAddress())
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running: %w", err)
+	}
+	return nil
+}
+
+// patient is a copy with a client-side rate that never makes a decision wait; the API server has its own fairness.
+func patient(reach *rest.Config) *rest.Config {
+	reach = rest.CopyConfig(reach)
+	if reach.QPS == 0 {
+		reach.QPS, reach.Burst = 50, 100
+	}
+	return reach
+}
+
+// grace is how long a stop waits for what is under way.
+const grace = 20 * time.Second

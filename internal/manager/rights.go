@@ -1,0 +1,103 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What the manager may do, and no more. The manifests are generated from these lines, and the manager asks at its start
+// whether it has been given them.
+//
+// In its own namespace:
+//
+// +kubebuilder:rbac:groups=infra.homecluster.dev,namespace=homelab-autoscaler-system,resources=groups,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infra.homecluster.dev,namespace=homelab-autoscaler-system,resources=nodes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infra.homecluster.dev,namespace=homelab-autoscaler-system,resources=nodeclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=infra.homecluster.dev,namespace=homelab-autoscaler-system,resources=groups/status;nodes/status;nodeclaims/status,verbs=patch
+// +kubebuilder:rbac:groups=infra.homecluster.dev,namespace=homelab-autoscaler-system,resources=nodes/finalizers;nodeclaims/finalizers,verbs=update
+// +kubebuilder:rbac:groups=batch,namespace=homelab-autoscaler-system,resources=jobs,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,namespace=homelab-autoscaler-system,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",namespace=homelab-autoscaler-system,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=homelab-autoscaler-system,resources=leases,verbs=get;create;update
+//
+// In the whole cluster: kubeNodes have no namespace, and the pods of a machine that is drained may have any.
+//
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+
+// right is something the manager does to a kind of object.
+type right struct {
+	group, resource string
+	verbs           []string
+}
+
+func (l *look) rights() []right {
+	const ours = "infra.homecluster.dev"
+	rights := []right{
+		{ours, "groups", []string{"get", "list", "watch"}},
+		{ours, "nodes", []string{"get", "list", "watch", "patch"}},
+		{ours, "nodeclaims", []string{"get", "list", "watch", "create", "patch", "delete"}},
+		{ours, "groups/status", []string{"patch"}},
+		{ours, "nodes/status", []string{"patch"}},
+		{ours, "nodeclaims/status", []string{"patch"}},
+		{"batch", "jobs", []string{"get", "list", "watch", "create", "patch", "delete"}},
+		{"events.k8s.io", "events", []string{"create", "patch"}},
+		{"", "nodes", []string{"get", "list", "watch", "patch", "delete"}},
+		{"", "pods", []string{"get", "list", "watch"}},
+		{"", "pods/eviction", []string{"create"}},
+		{"policy", "poddisruptionbudgets", []string{"get", "list", "watch"}},
+	}
+	if l.elects {
+		rights = append(rights, right{"coordination.k8s.io", "leases", []string{"get", "create", "update"}})
+	}
+	return rights
+}
+
+// permitted asks once what we may do and says what is missing. An API server that cannot list its rules completely is
+// believed to grant them; a missing one then shows at the first write that needs it.
+func (l *look) permitted(ctx context.Context) error {
+	review, err := l.clients.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: l.namespace},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("asking what we may do: %w", err)
+	}
+	if review.Status.Incomplete {
+		return nil
+	}
+	if missing := lacking(l.rights(), review.Status.ResourceRules); len(missing) > 0 {
+		return fmt.Errorf("missing rights, apply the Role and ClusterRole of config/rbac (or the Helm chart): %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// lacking are the rights that no rule grants, as "verb resource.group".
+func lacking(rights []right, rules []authorizationv1.ResourceRule) []string {
+	var missing []string
+	for _, right := range rights {
+		for _, verb := range right.verbs {
+			if !slices.ContainsFunc(rules, func(rule authorizationv1.ResourceRule) bool { return grants(rule, right, verb) }) {
+				missing = append(missing, verb+" "+strings.TrimSuffix(right.resource+"."+right.group, "."))
+			}
+		}
+	}
+	return missing
+}
+
+func grants(rule authorizationv1.ResourceRule, right right, verb string) bool {
+	resource, subresource, _ := strings.Cut(right.resource, "/")
+	return len(rule.ResourceNames) == 0 && has(rule.APIGroups, right.group) && has(rule.Verbs, verb) &&
+		(has(rule.Resources, right.resource) || subresource != "" && (has(rule.Resources, resource+"/*") || has(rule.Resources, "*/"+subresource)))
+}
+
+func has(list []string, value string) bool {
+	return slices.Contains(list, value) || slices.Contains(list, "*")
+}
