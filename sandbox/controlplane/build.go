@@ -118,7 +118,7 @@ func RepositoryRoot() (string, error) {
 	}
 }
 
-var requiresKubernetes = regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes (v\d+\.\d+\.\d+\S*)`)
+var requiresKubernetes = regexp.MustCompile(`(?m)^(?:require)?\s*k8s\.io/kubernetes (v\d+\.\d+\.\d+\S*)`)
 
 // kubernetesVersion reads which Kubernetes the module requires; its go.mod is the one place that says it.
 func kubernetesVersion(goMod string) (string, error) {

@@ -51,7 +51,7 @@ func TestNothingSurvivesItsOwner(t *testing.T) {
 	}
 	tests := map[string]func(*exec.Cmd, io.Writer) error{
 		"that is killed outright":             func(c *exec.Cmd, _ io.Writer) error { return c.Process.Kill() },
-		"that is interrupted from a terminal": func(c *exec.Cmd, _ io.Writer) error { return c.Process.Signal(os.Interrupt) },
+		"that is interrupted from a terminal": interruptGroup,
 		"that panics in some other goroutine": func(_ *exec.Cmd, in io.Writer) error {
 			_, err := fmt.Fprintln(in, "panic")
 			return err
@@ -60,6 +60,7 @@ func TestNothingSurvivesItsOwner(t *testing.T) {
 	for name, end := range tests {
 		t.Run(name, func(t *testing.T) {
 			owner := exec.CommandContext(t.Context(), os.Args[0])
+			owner.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			owner.Env = append(os.Environ(), ownerVar+"=1")
 			in, err := owner.StdinPipe()
 			must(t, err)
@@ -80,6 +81,11 @@ func TestNothingSurvivesItsOwner(t *testing.T) {
 			assertGone(t, its.PIDs, its.Dir)
 		})
 	}
+}
+
+// interruptGroup does what Ctrl-C does: everybody in the foreground gets the signal.
+func interruptGroup(c *exec.Cmd, _ io.Writer) error {
+	return syscall.Kill(-c.Process.Pid, syscall.SIGINT)
 }
 
 // assertGone waits a moment for processes and a folder to disappear: the kernel tells the components of their owner's
