@@ -49,6 +49,9 @@ func failedBoot(v View, s Slot) *v2.NodeClaim {
 	if v.Group == nil || s.Object == nil || s.Object.DeletionTimestamp != nil {
 		return nil
 	}
+	if _, wanted := s.wanted(); wanted != nil {
+		return nil
+	}
 	claim := facts.Newest(s.Claims)
 	if claim == nil || claim.Spec.Request.Group != v.Name || facts.Marked(claim, s.Object) ||
 		claim.Status.Phase != v2.ClaimFailed || facts.ReachedReady(claim) || claim.Status.EndedBy != nil ||

@@ -61,6 +61,7 @@ func (s *Store) Observe(object client.Object) {
 		s.groups[o.Name] = o
 		delete(s.answers, o.Name)
 	case *v2.Node:
+		s.world = nil
 		s.change(o.Name, func(e *entry) { e.slot = o })
 	case *v2.NodeClaim:
 		s.change(o.Spec.SlotRef.Name, func(e *entry) { e.observe(o) })
@@ -80,6 +81,7 @@ func (s *Store) Forget(object client.Object) {
 		delete(s.groups, o.Name)
 		delete(s.answers, o.Name)
 	case *v2.Node:
+		s.world = nil
 		s.change(o.Name, func(e *entry) { e.slot = nil })
 	case *v2.NodeClaim:
 		s.buried.add(o.UID, s.clock.Now())
@@ -159,7 +161,8 @@ func (s *Store) forgetKubeNode(kubeNode *corev1.Node) {
 }
 
 func (s *Store) touchSlotsOf(kubeNode string) {
-	for _, slot := range s.slotByKubeNode[kubeNode] {
+	s.world = nil
+	for _, slot := range slices.Clone(s.slotByKubeNode[kubeNode]) {
 		s.change(slot, func(*entry) {})
 	}
 }
@@ -205,7 +208,7 @@ func (s *Store) unindex(slot string, e *entry) {
 		s.membersOfGroups.remove(group, slot)
 		delete(s.answers, group)
 	}
-	s.world, e.kubeNode = nil, ""
+	e.kubeNode = ""
 }
 
 // viewOf is the slot as a view shows it now. The caller holds the lock.

@@ -1,0 +1,38 @@
+package provider
+
+import (
+	"context"
+
+	"homecluster.dev/autoscaler/internal/core/pool"
+	pb "homecluster.dev/autoscaler/proto/externalgrpc"
+)
+
+// errorClassOther is the client's class for every fault but a lack of resources.
+const errorClassOther = 99
+
+// instanceStates renders states. An errored machine is one that is being created, with the error.
+var instanceStates = map[pool.State]pb.InstanceStatus_InstanceState{
+	pool.Creating: pb.InstanceStatus_instanceCreating,
+	pool.Errored:  pb.InstanceStatus_instanceCreating,
+	pool.Running:  pb.InstanceStatus_instanceRunning,
+	pool.Deleting: pb.InstanceStatus_instanceDeleting,
+}
+
+// NodeGroupNodes lists the group's machines that are up, coming up or going down.
+func (s *Server) NodeGroupNodes(_ context.Context, request *pb.NodeGroupNodesRequest) (*pb.NodeGroupNodesResponse, error) {
+	answer, err := s.group(request.GetId())
+	if err != nil {
+		return nil, err
+	}
+	response := &pb.NodeGroupNodesResponse{Instances: make([]*pb.Instance, 0, len(answer.Instances))}
+	for _, instance := range answer.Instances {
+		status := &pb.InstanceStatus{InstanceState: instanceStates[instance.State]}
+		if instance.Fault != nil {
+			status.ErrorInfo = &pb.InstanceErrorInfo{
+				ErrorCode: instance.Fault.Code, ErrorMessage: instance.Fault.Message, InstanceErrorClass: errorClassOther,
+			}
+		}
+		response.Instances = append(response.Instances, &pb.Instance{Id: instance.ID, Status: status})
+	}
+	return response, nil
+}

@@ -1,0 +1,189 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"homecluster.dev/autoscaler/internal/core/policy"
+	"homecluster.dev/autoscaler/internal/kube"
+	"homecluster.dev/autoscaler/internal/provider/snapshot"
+	pb "homecluster.dev/autoscaler/proto/externalgrpc"
+)
+
+const (
+	// maxMessage bounds a message either way. A batch of nodes comes with all their labels and annotations.
+	maxMessage = 16 << 20
+	// maxStreams bounds the calls in progress on one connection.
+	maxStreams = 256
+	// pingAfter and pingWithin close the connection of a client that is gone without a word.
+	pingAfter, pingWithin = time.Minute, 20 * time.Second
+	// pingsAllowed is the least time between the pings of a client.
+	pingsAllowed = 10 * time.Second
+	// defaultStop is how long calls in progress may take to end when the server stops.
+	defaultStop = 10 * time.Second
+)
+
+// Config is what a Server is built from.
+type Config struct {
+	// Namespace holds the groups, slots and claims.
+	Namespace string
+	// Policy is what a group that says nothing gets.
+	Policy policy.Policy
+	// Informers feed the snapshot. They must be started by whoever made them.
+	Informers cache.Informers
+	// Live reads past every cache, for mutations.
+	Live *kube.Live
+	// Writer writes claims.
+	Writer *kube.Writer
+	// Clock is the time.
+	Clock clock.Clock
+	// Log takes one line per mutation and per failure, and with V(1) one per call.
+	Log logr.Logger
+	// Options are added to the gRPC server's, the credentials among them. Without credentials the port is plaintext.
+	Options []grpc.ServerOption
+	// StopWithin bounds the graceful stop; zero: 10 seconds.
+	StopWithin time.Duration
+}
+
+// Server answers the 15 calls of cluster-autoscaler's externalgrpc protocol.
+type Server struct {
+	pb.UnimplementedCloudProviderServer
+
+	namespace string
+	policy    policy.Policy
+	informers cache.Informers
+	live      *kube.Live
+	writer    *kube.Writer
+	clock     clock.Clock
+	log       logr.Logger
+	options   []grpc.ServerOption
+	stop      time.Duration
+
+	store  *snapshot.Store
+	turns  *turns
+	synced atomic.Bool
+}
+
+// New makes a server. It answers nothing before Serve.
+func New(c Config) *Server {
+	stop := c.StopWithin
+	if stop <= 0 {
+		stop = defaultStop
+	}
+	return &Server{
+		namespace: c.Namespace, policy: c.Policy, informers: c.Informers, live: c.Live, writer: c.Writer,
+		clock: c.Clock, log: c.Log, options: c.Options, stop: stop,
+		store: snapshot.New(c.Namespace, c.Policy, c.Clock),
+		turns: newTurns(),
+	}
+}
+
+// Serve fills the snapshot, then answers on the listener until the context ends, and stops gracefully. It closes the
+// listener in every case.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	defer listener.Close()
+	if err := s.store.Watch(ctx, s.informers); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("filling the provider's snapshot: %w", err)
+	}
+	server, healthy := s.register()
+	s.serving(healthy, true)
+	s.log.Info("answering cluster-autoscaler", "address", listener.Addr().String())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		s.serving(healthy, false)
+		return fmt.Errorf("answering on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	s.serving(healthy, false)
+	s.gracefulStop(server)
+	if err := <-ended; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("answering on %s: %w", listener.Addr(), err)
+	}
+	return nil
+}
+
+// Ready is nil once the server answers from a full snapshot.
+func (s *Server) Ready() error {
+	if !s.synced.Load() {
+		return errors.New("the provider does not answer yet: its snapshot is not filled")
+	}
+	return nil
+}
+
+// Runnable is the server as a manager runs it: on every replica, since claims are the whole state.
+func (s *Server) Runnable(listener net.Listener) Runnable {
+	return Runnable{server: s, listener: listener}
+}
+
+// Runnable serves on one listener.
+type Runnable struct {
+	server   *Server
+	listener net.Listener
+}
+
+// Start serves until the context ends.
+func (r Runnable) Start(ctx context.Context) error { return r.server.Serve(ctx, r.listener) }
+
+// NeedLeaderElection is false: every replica answers.
+func (r Runnable) NeedLeaderElection() bool { return false }
+
+func (s *Server) register() (*grpc.Server, *health.Server) {
+	options := []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(s.identify, s.recoverPanic, s.bound, answerInCodes),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingWithin}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed, PermitWithoutStream: true}),
+	}
+	server := grpc.NewServer(append(options, s.options...)...)
+	healthy := health.NewServer()
+	pb.RegisterCloudProviderServer(server, s)
+	healthpb.RegisterHealthServer(server, healthy)
+	reflection.Register(server)
+	return server, healthy
+}
+
+func (s *Server) serving(healthy *health.Server, yes bool) {
+	status := healthpb.HealthCheckResponse_NOT_SERVING
+	if yes {
+		status = healthpb.HealthCheckResponse_SERVING
+	}
+	s.synced.Store(yes)
+	healthy.SetServingStatus("", status)
+	healthy.SetServingStatus(pb.CloudProvider_ServiceDesc.ServiceName, status)
+}
+
+// gracefulStop lets calls in progress end, for a bounded time.
+func (s *Server) gracefulStop(server *grpc.Server) {
+	timer := s.clock.NewTimer(s.stop)
+	defer timer.Stop()
+	done := make(chan struct{})
+	go func() {
+		server.GracefulStop()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-timer.C():
+		s.log.Info("cutting calls that did not end in time", "after", s.stop.String())
+		server.Stop()
+		<-done
+	}
+}
