@@ -5,20 +5,21 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
-	"homecluster.dev/autoscaler/proto/externalgrpc"
 	"homecluster.dev/autoscaler/sandbox/controlplane"
 )
 
 // managerPackage is the manager's own command, in the main module.
 const managerPackage = "./cmd/homelab-autoscaler"
+
+// startPatience is how long the manager may take to be ready; an idle machine needs a second or two.
+const startPatience = 2 * time.Minute
 
 // buildManager builds the manager as anybody would, from the checkout, and returns the path of the binary in a folder
 // of its own.
@@ -46,7 +47,7 @@ func buildManager(ctx context.Context, progress io.Writer) (string, error) {
 	return binary, nil
 }
 
-// startManager runs the manager as a process of its own, outside the cluster, and waits until its provider answers.
+// startManager runs the manager as a process of its own, outside the cluster, and waits until it is ready.
 func (s *Sandbox) startManager(ctx context.Context, binary string, progress io.Writer) error {
 	addresses, err := freeAddresses(3)
 	if err != nil {
@@ -65,34 +66,48 @@ func (s *Sandbox) startManager(ctx context.Context, binary string, progress io.W
 		return err
 	}
 	say(progress, "the manager is starting")
-	return s.managerAnswers(ctx)
+	return s.managerReady(ctx, addresses[2])
 }
 
-// managerAnswers waits until the provider answers a Refresh, or the manager is dead.
-func (s *Sandbox) managerAnswers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("the manager's provider did not answer within a minute"))
+// managerReady waits until the manager says that it decides, or is dead.
+func (s *Sandbox) managerReady(ctx context.Context, probes string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("the manager was not ready within %s", startPatience))
 	defer cancel()
-	died := make(chan error, 1)
-	go func() {
-		err := s.manager.watch(ctx)
-		died <- err
-		cancel()
-	}()
-	conn, err := grpc.NewClient(s.Provider, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	last := "no answer"
+	for {
+		if ready, answer := probe(ctx, "http://"+probes+"/readyz"); ready {
+			return nil
+		} else if answer != "" {
+			last = answer
+		}
+		select {
+		case <-s.manager.ended:
+			return s.manager.watch(context.WithoutCancel(ctx))
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the manager: %w; it last answered: %s", context.Cause(ctx), last)
+		case <-ticker.C:
+		}
+	}
+}
+
+// probe asks once whether a part of the sandbox is ready, and what else it has to say.
+func probe(ctx context.Context, url string) (ready bool, answer string) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return fmt.Errorf("making a client of the manager: %w", err)
+		return false, err.Error()
 	}
-	defer func() { _ = conn.Close() }()
-	_, err = externalgrpc.NewCloudProviderClient(conn).Refresh(ctx, &externalgrpc.RefreshRequest{}, grpc.WaitForReady(true))
-	cause := context.Cause(ctx)
-	cancel()
-	if death := <-died; death != nil {
-		return death
-	}
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("waiting for the manager (%w): %w", cause, err)
+		return false, ""
 	}
-	return nil
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 4096))
+	if err != nil {
+		return false, err.Error()
+	}
+	return response.StatusCode == http.StatusOK, strings.TrimSpace(string(text))
 }
 
 // freeAddresses are loopback addresses nobody listens on, all different.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 )
 
 // PlayOptions say what a sandbox to play with has.
@@ -15,7 +14,7 @@ type PlayOptions struct {
 	// ClusterAutoscaler is the path of a real binary to run instead.
 	ClusterAutoscaler string
 	// Out is where a person is told how to use it.
-	Out *os.File
+	Out io.Writer
 }
 
 // Play keeps a sandbox up until the context ends, or until something in it fails.

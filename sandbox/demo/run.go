@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +31,7 @@ type Options struct {
 	// Timeout bounds each half of the story.
 	Timeout time.Duration
 	// Out is where the story is told.
-	Out *os.File
+	Out io.Writer
 }
 
 // Validate says what is wrong with the options.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -75,7 +74,10 @@ func (s *Sandbox) start(ctx context.Context, o UpOptions) error {
 	if s.Client, err = client.New(s.Config, client.Options{Scheme: newScheme()}); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	if err := s.install(ctx); err != nil {
+	if err := s.plane.InstallCRDs(ctx); err != nil {
+		return err
+	}
+	if err := s.createNamespace(ctx); err != nil {
 		return err
 	}
 	if err := s.furnish(ctx, o); err != nil {
@@ -149,7 +151,7 @@ func (s *Sandbox) machines() []string {
 // createNamespace makes the namespace that the manager serves.
 func (s *Sandbox) createNamespace(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}
-	if err := s.Client.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := s.Client.Create(ctx, namespace); err != nil {
 		return fmt.Errorf("creating namespace %s: %w", Namespace, err)
 	}
 	return nil

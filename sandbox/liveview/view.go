@@ -22,12 +22,13 @@ type View struct {
 	drawn int
 }
 
-// New is a view on the file. Plain forces lines of change on a terminal too. NO_COLOR is respected.
-func New(out *os.File, plain bool) *View {
+// New is a view on the writer. Plain forces lines of change on a terminal too. NO_COLOR is respected.
+func New(out io.Writer, plain bool) *View {
 	v := &View{out: out}
-	if !plain && term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb" {
+	file, isFile := out.(*os.File)
+	if !plain && isFile && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
 		v.color = os.Getenv("NO_COLOR") == ""
-		v.size = func() (int, int) { return sizeOf(out) }
+		v.size = func() (int, int) { return sizeOf(file) }
 	}
 	return v
 }
