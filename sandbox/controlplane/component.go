@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,7 +39,7 @@ func launch(binary, name, logs string, lifeline *os.File, remove string, args []
 	command := exec.Command(binary, append([]string{name}, args...)...)
 	command.Stdout, command.Stderr = log, log
 	command.Dir = filepath.Dir(logs)
-	command.Env = append(os.Environ(), "HOMECLUSTER_LIFELINE=1", "HOMECLUSTER_REMOVE="+remove)
+	command.Env = append(environment(), "HOMECLUSTER_LIFELINE=1", "HOMECLUSTER_REMOVE="+remove)
 	command.ExtraFiles = []*os.File{lifeline} // file descriptor 3
 	// A group of its own: Ctrl-C in a terminal reaches the whole foreground group, and the sandbox wants to finish its
 	// story on a living API server before it stops it.
@@ -53,6 +54,11 @@ func launch(binary, name, logs string, lifeline *os.File, remove string, args []
 		close(c.ended)
 	}()
 	return c, nil
+}
+
+// environment is this process's own, less what etcd would read as flags that nobody gave it here.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "ETCD_") })
 }
 
 // died describes the end of a component that should be running.

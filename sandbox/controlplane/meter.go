@@ -82,7 +82,13 @@ func (m *meter) start() func() {
 			}
 		}
 	}()
-	return func() { close(quit); <-ended }
+	return func() {
+		close(quit)
+		<-ended
+		if m.terminal {
+			fmt.Fprint(m.out, "\r\x1b[K") // whatever is said next begins on a line of its own
+		}
+	}
 }
 
 func (m *meter) tell() {
@@ -98,9 +104,6 @@ func (m *meter) tell() {
 }
 
 func (m *meter) done() {
-	if m.terminal {
-		fmt.Fprint(m.out, "\r\x1b[K")
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	say(m.out, "built Kubernetes %s in %s (%d packages compiled)", m.version, m.elapsed(), m.compiled)
