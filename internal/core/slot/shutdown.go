@@ -41,7 +41,8 @@ func (r *run) shutdown(v *reversal) *offBelief {
 // settling is whether the machine fell silent after a shutdown Job started: it is about to be believed off, and another
 // Job would only be in the way.
 func (r *run) settling(v *reversal) bool {
-	return r.power == facts.Silent && !r.silentSince.Before(firstStart(*v.jobs))
+	first := firstStart(*v.jobs)
+	return r.power == facts.Silent && !first.IsZero() && !r.silentSince.Before(first)
 }
 
 // attemptsSpent decides what follows a spent streak.
