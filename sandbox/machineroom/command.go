@@ -24,7 +24,8 @@ const powerUsage = "usage: power on|off|soft|status --url http://127.0.0.1:PORT/
 // again would run all of it again.
 var served atomic.Bool
 
-var errNotServed = errors.New("Options.PowerCommand is empty, and ServePowerCommand was not called first thing in main or TestMain")
+var errNotServed = errors.New(
+	"no PowerCommand is given, and ServePowerCommand was not called first thing in main or TestMain")
 
 // ServePowerCommand is the first line of a main or a TestMain whose binary the slots' pods run again as their power
 // command. In such a run it does that and exits; otherwise it returns at once.

@@ -228,9 +228,12 @@ func TestAJobThatHangsIsKilled(t *testing.T) {
 	mark := "hung-bmc-" + l.namespace
 	l.startJob("hangs", func(spec *batchv1.JobSpec, c *corev1.Container) {
 		spec.ActiveDeadlineSeconds = new(int64(2))
-		c.Command = []string{"sh", "-c", "sleep 1000; : " + mark}
+		c.Command = []string{"sh", "-c", "sh -c 'sleep 1000; : " + mark + "'; : the tool's own child"}
 	})
-	l.until("the command runs", func(context.Context) (string, bool) { return "no process", processes(t, mark) > 0 })
+	l.until("the command and its child run", func(context.Context) (string, bool) {
+		n := processes(t, mark)
+		return fmt.Sprintf("%d processes", n), n == 2
+	})
 	if end := l.untilJob("hangs", batchv1.JobFailed); end.Reason != batchv1.JobReasonDeadlineExceeded {
 		t.Errorf("the job failed for %q", end.Reason)
 	}

@@ -68,7 +68,9 @@ func (r *podRun) importAll(ctx context.Context, from corev1.EnvFromSource, value
 }
 
 // valueFrom returns found=false for an optional key that is not there.
-func (r *podRun) valueFrom(ctx context.Context, c *corev1.Container, from *corev1.EnvVarSource) (value string, found bool, err error) {
+func (r *podRun) valueFrom(ctx context.Context, c *corev1.Container, from *corev1.EnvVarSource) (
+	value string, found bool, err error,
+) {
 	switch {
 	case from.SecretKeyRef != nil:
 		data, err := r.secret(ctx, from.SecretKeyRef.Name, from.SecretKeyRef.Optional)

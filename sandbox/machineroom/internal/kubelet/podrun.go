@@ -209,15 +209,15 @@ func (r *podRun) runContainer(ctx, work context.Context, l *launch,
 
 func (r *podRun) runOnce(ctx, work context.Context, l *launch,
 	state func(*corev1.PodStatus) *corev1.ContainerStatus) exit {
-	var container runner = sleeper{}
+	var container runner = &sleeper{}
 	if l != nil {
 		container = &process{launch: *l}
 	}
-	if err := container.start(); err != nil {
+	if err := container.start(ctx); err != nil {
 		return exit{code: exitNotStarted, reason: reasonStart, message: err.Error()}
 	}
 	r.update(func(status *corev1.PodStatus) { begun(state(status)) })
-	return container.wait(ctx, work.Done(), func() time.Duration { return time.Duration(r.grace.Load()) })
+	return container.wait(work.Done(), func() time.Duration { return time.Duration(r.grace.Load()) })
 }
 
 // update changes the status in hand and has it published.

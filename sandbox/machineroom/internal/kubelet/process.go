@@ -41,13 +41,17 @@ type process struct {
 	log    *os.File
 }
 
-func (p *process) start() error {
+func (p *process) start(ctx context.Context) error {
 	log, err := os.OpenFile(p.launch.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening log: %w", err)
 	}
 	p.log = log
-	p.cmd = exec.Command(p.launch.argv[0], p.launch.argv[1:]...)
+	p.cmd = exec.CommandContext(ctx, p.launch.argv[0], p.launch.argv[1:]...)
+	p.cmd.Cancel = func() error {
+		p.signal(syscall.SIGKILL)
+		return nil
+	}
 	p.cmd.Env, p.cmd.Dir = p.launch.env, p.launch.dir
 	// Files, not pipes: a grandchild that keeps the output open must not hold up Wait.
 	p.cmd.Stdout, p.cmd.Stderr = log, log
@@ -62,7 +66,7 @@ func (p *process) start() error {
 	return nil
 }
 
-func (p *process) wait(ctx context.Context, stop <-chan struct{}, grace func() time.Duration) exit {
+func (p *process) wait(stop <-chan struct{}, grace func() time.Duration) exit {
 	defer runtime.UnlockOSThread()
 	ended := make(chan struct{})
 	go func() {
@@ -70,22 +74,18 @@ func (p *process) wait(ctx context.Context, stop <-chan struct{}, grace func() t
 		// How it ended is read from ProcessState, which also tells a non-zero exit.
 		_ = p.cmd.Wait()
 	}()
-	p.untilEnded(ctx, stop, ended, grace)
+	p.untilEnded(stop, ended, grace)
 	// What the leader left behind in its group goes with it.
 	p.signal(syscall.SIGKILL)
 	p.log.Close()
 	return p.exit()
 }
 
-func (p *process) untilEnded(ctx context.Context, stop, ended <-chan struct{}, grace func() time.Duration) {
+func (p *process) untilEnded(stop, ended <-chan struct{}, grace func() time.Duration) {
 	var mercy <-chan time.Time
 	for {
 		select {
 		case <-ended:
-			return
-		case <-ctx.Done():
-			p.signal(syscall.SIGKILL)
-			<-ended
 			return
 		case <-mercy:
 			p.signal(syscall.SIGKILL)

@@ -42,10 +42,10 @@ func TestProcessExit(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := shell(t, test.script)
-			if err := p.start(); err != nil {
+			if err := p.start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			got := p.wait(t.Context(), nil, never)
+			got := p.wait(nil, never)
 			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(exit{})); diff != "" {
 				t.Errorf("exit (-want +got):\n%s", diff)
 			}
@@ -56,7 +56,7 @@ func TestProcessExit(t *testing.T) {
 func TestProcessCannotStart(t *testing.T) {
 	p := shell(t, "")
 	p.launch.argv = []string{"/no/such/tool"}
-	if err := p.start(); err == nil {
+	if err := p.start(t.Context()); err == nil {
 		t.Error("a tool that is not there has started")
 	}
 }
@@ -77,19 +77,19 @@ func TestProcessEnds(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := shell(t, test.trap+" sleep 300 & echo $!; while :; do wait; done")
-			if err := p.start(); err != nil {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if err := p.start(ctx); err != nil {
 				t.Fatal(err)
 			}
 			child := childOf(t, p.launch.log)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
 			stop := make(chan struct{})
 			if test.pull {
 				cancel()
 			} else {
 				close(stop)
 			}
-			if got := p.wait(ctx, stop, func() time.Duration { return test.grace }); got.code != test.want {
+			if got := p.wait(stop, func() time.Duration { return test.grace }); got.code != test.want {
 				t.Errorf("exit code %d, want %d", got.code, test.want)
 			}
 			waitUntilDead(t, child)

@@ -24,21 +24,24 @@ const (
 
 // runner runs one container once. Its two methods are called in this order by one goroutine.
 type runner interface {
-	// start returns once the container runs, or why it does not.
-	start() error
-	// wait returns how it ended. When stop closes the container is asked to end and after grace made to; when ctx ends
-	// it is gone at once, as if the plug were pulled.
-	wait(ctx context.Context, stop <-chan struct{}, grace func() time.Duration) exit
+	// start returns once the container runs, or why it does not. When ctx ends the container is gone at once, as if
+	// the plug were pulled.
+	start(ctx context.Context) error
+	// wait returns how it ended. When stop closes the container is asked to end, and after grace made to.
+	wait(stop <-chan struct{}, grace func() time.Duration) exit
 }
 
 // sleeper is a container of which nothing is executed: it runs until it is asked to go, and goes at once.
-type sleeper struct{}
+type sleeper struct{ plug <-chan struct{} }
 
-func (sleeper) start() error { return nil }
+func (s *sleeper) start(ctx context.Context) error {
+	s.plug = ctx.Done()
+	return nil
+}
 
-func (sleeper) wait(ctx context.Context, stop <-chan struct{}, _ func() time.Duration) exit {
+func (s *sleeper) wait(stop <-chan struct{}, _ func() time.Duration) exit {
 	select {
-	case <-ctx.Done():
+	case <-s.plug:
 	case <-stop:
 	}
 	return exit{reason: reasonCompleted}

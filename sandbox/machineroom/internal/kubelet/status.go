@@ -112,7 +112,8 @@ func merged(into, from corev1.ResourceList) corev1.ResourceList {
 }
 
 // setCondition moves the transition time only where the status really changes.
-func setCondition(status *corev1.NodeStatus, of corev1.NodeConditionType, is corev1.ConditionStatus, reason string, now metav1.Time) {
+func setCondition(status *corev1.NodeStatus, of corev1.NodeConditionType, is corev1.ConditionStatus,
+	reason string, now metav1.Time) {
 	next := corev1.NodeCondition{
 		Type: of, Status: is, Reason: reason, Message: "reported by the machine room",
 		LastHeartbeatTime: now, LastTransitionTime: now,

@@ -99,7 +99,9 @@ func (r *podRun) downward(items []corev1.DownwardAPIVolumeFile, mode *int32) (ma
 }
 
 // chosen picks items out of data, or all of it where none are named.
-func chosen(data map[string][]byte, items []corev1.KeyToPath, mode *int32, optional *bool, err error) (map[string]file, error) {
+func chosen(data map[string][]byte, items []corev1.KeyToPath, mode *int32, optional *bool, err error) (
+	map[string]file, error,
+) {
 	if err != nil {
 		return nil, err
 	}
