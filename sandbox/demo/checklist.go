@@ -51,7 +51,7 @@ func NewChecklist(n int) *Checklist {
 	c.times(n, ScaleUp, "the power log shows %d %s switched on", "machine", PowerOn, (*World).sayPower)
 	c.times(n, ScaleUp, "%d %s registered and Ready", "kubeNode", KubeNodeReady, (*World).sayKubeNodes)
 	c.times(n, ScaleUp, "%d %s ready", "claim", ClaimReady, (*World).sayClaims)
-	running := c.times(n, ScaleUp, "%d %s running on a machine of its own", "pod", PodRunning, (*World).sayPods)
+	running := c.times(n, ScaleUp, "%d %s running, one to a machine", "pod", PodRunning, (*World).sayPods)
 
 	gone := c.add(Step{Text: "the Deployment wants no pods, and they are gone", Act: ScaleDown, After: running,
 		Seen: func(w *World) bool { return len(w.pods) == 0 }, Instead: (*World).sayPods})

@@ -171,7 +171,7 @@ func TestEveryStepCanBeMissed(t *testing.T) {
 				s.world.seen[PodRunning], s.checklist.done[8] = nil, false
 				s.tell(appPod(corev1.PodRunning, "always-on"))
 			},
-			step: "1 pod running on a machine", instead: "hello-1: Running on always-on",
+			step: "1 pod running, one to a machine", instead: "hello-1: Running on always-on",
 		},
 		"a machine that stays on": {
 			tell: func(s *teller) {

@@ -14,13 +14,9 @@ import (
 
 // Frame is what the live view shows of the world.
 func (w *World) Frame(title string, at time.Duration, checklist *Checklist) liveview.Frame {
-	f := liveview.Frame{Title: title, Elapsed: at,
+	return liveview.Frame{Title: title, Elapsed: at, Steps: checklist.View(),
 		Tables: []liveview.Table{w.slotTable(), w.claimTable(), w.podTable()},
 		Feeds:  []liveview.Feed{w.events, w.power}}
-	if checklist != nil {
-		f.Steps = checklist.View()
-	}
-	return f
 }
 
 func (w *World) slotTable() liveview.Table {

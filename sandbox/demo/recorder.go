@@ -30,13 +30,10 @@ type recorder struct {
 	changed chan struct{}
 }
 
-func newRecorder(c clock.WithTicker, title string, view *liveview.View, machines []string) *recorder {
-	return &recorder{clock: c, start: c.Now(), title: title, view: view, world: NewWorld(machines), changed: make(chan struct{})}
-}
-
-// expect sets the story that the world is measured by from now on; the elapsed time begins again with it.
-func (r *recorder) expect(n int) {
-	r.change(func(time.Duration) { r.start, r.n, r.checklist = r.clock.Now(), n, NewChecklist(n) })
+// newRecorder begins to record the story of n machines. The elapsed time begins with it.
+func newRecorder(c clock.WithTicker, view *liveview.View, title string, n int, machines []string) *recorder {
+	return &recorder{clock: c, start: c.Now(), title: title, view: view, n: n, world: NewWorld(machines),
+		checklist: NewChecklist(n), changed: make(chan struct{})}
 }
 
 func (r *recorder) object(object client.Object, deleted bool) {
@@ -53,9 +50,7 @@ func (r *recorder) change(apply func(at time.Duration)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	apply(r.elapsed())
-	if r.checklist != nil {
-		r.checklist.Look(r.elapsed(), r.world)
-	}
+	r.checklist.Look(r.elapsed(), r.world)
 	close(r.changed)
 	r.changed = make(chan struct{})
 	if !r.view.Live() {
@@ -128,9 +123,6 @@ func (r *recorder) notSeen(ctx context.Context, act Act) error {
 func (r *recorder) summary() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.checklist == nil {
-		return nil
-	}
 	return liveview.Render(liveview.Frame{Title: r.title, Elapsed: r.elapsed(), Steps: r.checklist.View()},
 		liveview.Style{Width: 120, Height: len(r.checklist.Steps) + 2})
 }

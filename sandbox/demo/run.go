@@ -66,7 +66,7 @@ func tell(ctx context.Context, s *Sandbox, o Options) error {
 	asker := newAsker(s, o.ClusterAutoscaler)
 	view := liveview.New(o.Out, o.Plain)
 	title := fmt.Sprintf("homelab-autoscaler sandbox: 0 → %d → 0, asked for by %s", o.Replicas, asker.name)
-	r := newRecorder(clock.RealClock{}, title, view, s.machines())
+	r := newRecorder(clock.RealClock{}, view, title, o.Replicas, s.machines())
 	if err := watch(ctx, s.Config, r.object); err != nil {
 		return err
 	}
@@ -93,9 +93,11 @@ func tell(ctx context.Context, s *Sandbox, o Options) error {
 	return err
 }
 
+// dwell is how long the running pods are left to be looked at.
+const dwell = 3 * time.Second
+
 // story is the two acts: the Deployment appears and its pods run; it wants none and the machines sleep.
 func story(ctx context.Context, s *Sandbox, r *recorder, o Options) error {
-	r.expect(o.Replicas)
 	app := deployment(int32(o.Replicas))
 	if err := s.Client.Create(ctx, app); err != nil {
 		return fmt.Errorf("creating the Deployment: %w", err)
@@ -103,6 +105,7 @@ func story(ctx context.Context, s *Sandbox, r *recorder, o Options) error {
 	if err := act(ctx, r, ScaleUp, o.Timeout); err != nil {
 		return err
 	}
+	r.clock.Sleep(dwell)
 	if err := scaleTo(ctx, s.Client, app, 0); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type Fact string
 // The facts the story is made of. Each is recorded with the names of the things it was seen of.
 const (
 	PodUnschedulable Fact = "pod unschedulable"
-	PodRunning       Fact = "pod running on a machine"
+	PodRunning       Fact = "machine that runs a pod"
 	ClaimPending     Fact = "claim pending"
 	ClaimBooting     Fact = "claim booting"
 	ClaimReady       Fact = "claim ready"
@@ -169,7 +169,7 @@ func (w *World) seePod(pod *corev1.Pod) {
 		w.see(PodUnschedulable, pod.Name)
 	}
 	if pod.Status.Phase == corev1.PodRunning && w.machines[pod.Spec.NodeName] {
-		w.see(PodRunning, pod.Name)
+		w.see(PodRunning, pod.Spec.NodeName)
 	}
 }
 
