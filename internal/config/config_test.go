@@ -167,6 +167,8 @@ func TestRestConfig(t *testing.T) {
 			`reading kubeconfig DIR/noca: invalid configuration: unable to read certificate-authority /nowhere/ca.crt for c due to open /nowhere/ca.crt: no such file or directory`},
 		"a CA that is none": {write("badca", kubeconfig(", certificate-authority: "+write("ca", "not PEM"), "token: t")),
 			"reading the certificates of kubeconfig DIR/badca: unable to load root certificates: unable to parse bytes as PEM block"},
+		"a client certificate that is none": {write("badcert", kubeconfig("", "client-certificate: "+write("crt", "no PEM")+", client-key: "+write("key", "no PEM"))),
+			"reading the certificates of kubeconfig DIR/badcert: tls: failed to find any PEM data in certificate input"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Config{Kubeconfig: test.path}.RestConfig()

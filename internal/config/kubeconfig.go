@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -20,11 +21,26 @@ func (c Config) RestConfig() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := rest.TLSConfigFor(config); err != nil {
+	if err := readable(config); err != nil {
 		return nil, fmt.Errorf("reading the certificates of %s: %w", c.origin(), err)
 	}
 	config.UserAgent = userAgent
 	return config, nil
+}
+
+// readable reads the certificates, which a client would only do when it first connects.
+func readable(config *rest.Config) error {
+	config = rest.CopyConfig(config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return err
+	}
+	if len(config.CertData) > 0 {
+		if _, err := tls.X509KeyPair(config.CertData, config.KeyData); err != nil {
+			return err
+		}
+	}
+	_, err := rest.TLSConfigFor(config)
+	return err
 }
 
 func (c Config) restConfig() (*rest.Config, error) {

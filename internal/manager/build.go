@@ -100,7 +100,7 @@ func (m *Manager) addEvents(mgr ctrl.Manager, t *tools) error {
 func (m *Manager) addControllers(mgr ctrl.Manager, t tools) error {
 	slots := &slot.Reconciler{
 		Observer:  slot.Observer{Cache: mgr.GetCache(), Live: t.live, Clock: m.clock, Base: m.policy},
-		Committer: slot.Committer{Live: t.live, Writer: t.writer, Brake: &slot.Brake{}, Events: t.events, Metrics: t.metrics},
+		Committer: slot.Committer{Live: t.live, Writer: t.writer, Brake: &slot.Brake{}, Publish: t.events.Publish, Metrics: t.metrics},
 	}
 	if err := slots.Setup(mgr, m.config.Namespace); err != nil {
 		return err

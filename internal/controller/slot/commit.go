@@ -19,10 +19,11 @@ import (
 
 // Committer carries out Decisions, and is their only reader.
 type Committer struct {
-	Live    *kube.Live
-	Writer  *kube.Writer
-	Brake   *Brake
-	Events  *kube.Events
+	Live   *kube.Live
+	Writer *kube.Writer
+	Brake  *Brake
+	// Publish tells an event.
+	Publish func(kube.Event)
 	Metrics *metrics.Metrics
 }
 
@@ -89,13 +90,13 @@ func (c *Committer) suspended(in slot.Input, d slot.Decision, next time.Time) {
 	if len(d.Claims) > 0 {
 		event.Related = d.Claims[0].Claim
 	}
-	c.Events.Publish(event)
+	c.Publish(event)
 }
 
 // announce comes last: what was written has been saved, so it may be told.
 func (c *Committer) announce(ctx context.Context, in slot.Input, d slot.Decision) {
 	for _, note := range d.Notes {
-		c.Events.Publish(kube.Event(note))
+		c.Publish(kube.Event(note))
 	}
 	for _, claim := range d.Claims {
 		c.Metrics.ClaimSaved(claim.Claim, claim.Status)

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// binary is the command, built once.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "homelab-autoscaler")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binary = filepath.Join(dir, "homelab-autoscaler")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %s", err, out)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// outcome runs the command to its end.
+func outcome(t *testing.T, args ...string) (code int, out, complaints string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), binary, args...)
+	command.Env = []string{"HOME=" + t.TempDir(), "PATH=/nowhere"}
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	var exit *exec.ExitError
+	if err := command.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return command.ProcessState.ExitCode(), stdout.String(), stderr.String()
+}
+
+// The bad starts that need an API server are in the sandbox's badstart.
+func TestABadStartIsOneClearLine(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	kubeconfig := func(name, cluster, user string) string {
+		return write(name, "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"+
+			"clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'"+cluster+"}}]\nusers: [{name: u, user: {"+user+"}}]\n", 0o600)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	port := taken.Addr().String()
+
+	good := kubeconfig("good", "", "token: t")
+	free := []string{"--namespace=home", "--kubeconfig=" + good, "--grpc-bind-address=127.0.0.1:0",
+		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0", "--start-timeout=1ms"}
+	with := func(args ...string) []string { return append(append([]string{}, free...), args...) }
+
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"an unknown flag": {[]string{"--nope"}, exitUsage, "flag provided but not defined: -nope, see --help"},
+		"a value of the wrong kind": {with("--start-timeout=soon"), exitUsage,
+			`invalid value "soon" for flag -start-timeout: parse error, see --help`},
+		"a value out of range": {with("--grpc-bind-address=:70000"), exitUsage,
+			`--grpc-bind-address ":70000" is not an address like :8080 or 127.0.0.1:8080: port "70000" is not between 0 and 65535`},
+		"a positional argument": {with("run"), exitUsage, `unexpected argument "run": everything is told by flags, see --help`},
+		"no namespace": {[]string{"--kubeconfig=" + good}, exitUsage,
+			"no namespace to serve: pass --namespace or set POD_NAMESPACE (in a pod it is read from the service account)"},
+		"no way to an API server": {[]string{"--namespace=home"}, exitFailed,
+			"no API server to talk to: pass --kubeconfig or set KUBECONFIG (in a pod the service account is used)"},
+		"a kubeconfig that does not exist": {with("--kubeconfig=/nowhere/config"), exitFailed,
+			"reading kubeconfig /nowhere/config: stat /nowhere/config: no such file or directory"},
+		"a kubeconfig under a file": {with("--kubeconfig=" + good + "/config"), exitFailed,
+			"reading kubeconfig DIR/good/config: stat DIR/good/config: not a directory"},
+		"a kubeconfig that is a directory": {with("--kubeconfig=" + dir), exitFailed, "reading kubeconfig DIR: it is a directory"},
+		"a kubeconfig that is none": {with("--kubeconfig=" + write("bad", "{", 0o600)), exitFailed,
+			`reading kubeconfig DIR/bad: error loading config file "DIR/bad": yaml: line 1: did not find expected node content`},
+		"a CA that cannot be read": {with("--kubeconfig=" + kubeconfig("noca", ", certificate-authority: /nowhere/ca.crt", "token: t")), exitFailed,
+			"reading kubeconfig DIR/noca: invalid configuration: unable to read certificate-authority /nowhere/ca.crt for c due to open /nowhere/ca.crt: no such file or directory"},
+		"a client certificate that is none": {with("--kubeconfig=" + kubeconfig("badcert", "", "client-certificate: "+write("crt", "no PEM", 0o600)+", client-key: "+write("key", "no PEM", 0o600))), exitFailed,
+			"reading the certificates of kubeconfig DIR/badcert: tls: failed to find any PEM data in certificate input"},
+		"the provider's port is taken": {with("--grpc-bind-address=" + port), exitFailed,
+			"taking the address of --grpc-bind-address: listen tcp PORT: bind: address already in use"},
+		"the metrics' port is taken": {with("--metrics-bind-address=" + port), exitFailed,
+			"taking the address of --metrics-bind-address: listen tcp PORT: bind: address already in use"},
+		"the probes' port is taken": {with("--health-probe-bind-address=" + port), exitFailed,
+			"taking the address of --health-probe-bind-address: listen tcp PORT: bind: address already in use"},
+		"an API server that does not answer": {free, exitFailed,
+			"the API server at https://127.0.0.1:1 does not answer: dial tcp 127.0.0.1:1: connect: connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, out, complaints := outcome(t, append(test.args, "--log-level=error")...)
+			if code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			if out != "" {
+				t.Errorf("on standard output: %q", out)
+			}
+			complaints = strings.NewReplacer(dir, "DIR", port, "PORT").Replace(complaints)
+			if diff := cmp.Diff("homelab-autoscaler: "+test.want+"\n", complaints); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestHelpAndVersionAreNoFaults(t *testing.T) {
+	for flag, want := range map[string]string{"--help": "-grpc-bind-address", "--version": "devel"} {
+		code, out, complaints := outcome(t, flag)
+		if code != 0 || complaints != "" || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d, output %q, complaints %q", flag, code, out, complaints)
+		}
+	}
+}

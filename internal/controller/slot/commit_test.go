@@ -1,0 +1,390 @@
+package slot
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/policy"
+	"homecluster.dev/autoscaler/internal/core/slot"
+	"homecluster.dev/autoscaler/internal/kube"
+	"homecluster.dev/autoscaler/internal/metrics"
+)
+
+// wire writes down what is sent and answers with the object that was addressed, one version later. It knows no rule of
+// an API server: what a real one makes of these requests is told by the tests of the sandbox.
+type wire struct {
+	sent    []string
+	objects map[string]map[string]any
+	version int
+	// refuse answers the n-th write, counted from 1, with status.
+	refuse, status, writes int
+	// exists makes that refusal an AlreadyExists.
+	exists bool
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	path := strings.TrimSuffix(r.URL.Path, "/status")
+	object := w.objects[path]
+	if r.Method == http.MethodGet {
+		w.sent = append(w.sent, "read "+short(r.URL.Path))
+		if object == nil {
+			return reply(http.StatusNotFound, status(http.StatusNotFound))
+		}
+		return reply(http.StatusOK, object)
+	}
+	var body map[string]any
+	if r.Body != nil {
+		text, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(text, &body)
+	}
+	w.sent = append(w.sent, strings.ToLower(r.Method)+" "+short(r.URL.Path)+conditions(body)+fields(body))
+	if w.writes++; w.writes == w.refuse {
+		refusal := status(w.status)
+		if w.exists {
+			refusal["reason"] = metav1.StatusReasonAlreadyExists
+		}
+		return reply(w.status, refusal)
+	}
+	w.version++
+	if r.Method == http.MethodDelete {
+		return reply(http.StatusOK, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+	}
+	if object == nil {
+		object = body
+	}
+	merge(object, body)
+	object["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(w.version)
+	return reply(http.StatusOK, object)
+}
+
+// short is the path from the resource on.
+func short(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	for i, part := range parts {
+		switch part {
+		case "nodeclaims", "nodes", "jobs", "pods", "groups":
+			return strings.Join(parts[i:], "/")
+		}
+	}
+	return path
+}
+
+// conditions are the preconditions of a write: those of a delete or an eviction, or the identity in a patch.
+func conditions(body map[string]any) string {
+	at, _ := body["metadata"].(map[string]any)
+	if options, ok := body["deleteOptions"].(map[string]any); ok {
+		body = options
+	}
+	if preconditions, ok := body["preconditions"].(map[string]any); ok {
+		at = preconditions
+	}
+	text := ""
+	for _, key := range []string{"uid", "resourceVersion"} {
+		if at[key] != nil {
+			text += fmt.Sprintf(" %s=%v", key, at[key])
+		}
+	}
+	if body["propagationPolicy"] != nil {
+		text += fmt.Sprintf(" %v", body["propagationPolicy"])
+	}
+	return text
+}
+
+func fields(body map[string]any) string {
+	text := ""
+	if m, ok := body["metadata"].(map[string]any); ok {
+		if finalizers, ok := m["finalizers"]; ok {
+			text += fmt.Sprintf(" finalizers=%v", finalizers)
+		}
+	}
+	for _, key := range []string{"spec", "status"} {
+		inner, _ := body[key].(map[string]any)
+		for _, field := range []string{"phase", "deadlineAt", "unschedulable", "ttlSecondsAfterFinished"} {
+			if value, ok := inner[field]; ok {
+				text += fmt.Sprintf(" %s=%v", field, value)
+			}
+		}
+	}
+	return text
+}
+
+func merge(into, from map[string]any) {
+	for key, value := range from {
+		inner, isMap := value.(map[string]any)
+		target, hasMap := into[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case isMap && hasMap:
+			merge(target, inner)
+		default:
+			into[key] = value
+		}
+	}
+}
+
+func status(code int) map[string]any {
+	reasons := map[int]metav1.StatusReason{404: metav1.StatusReasonNotFound, 409: metav1.StatusReasonConflict,
+		429: metav1.StatusReasonTooManyRequests, 500: metav1.StatusReasonInternalError}
+	return map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reasons[code]}
+}
+
+func reply(code int, body any) (*http.Response, error) {
+	text, err := json.Marshal(body)
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(text))}, err
+}
+
+// committer sends over the wire and writes its events beside the requests.
+func (w *wire) committer(t *testing.T) *Committer {
+	t.Helper()
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, namespaced := range []runtime.Object{&v2.NodeClaim{}, &v2.Node{}, &batchv1.Job{}, &corev1.Pod{}, &policyv1.Eviction{}} {
+		kinds, _, _ := scheme.ObjectKinds(namespaced)
+		mapper.Add(kinds[0], meta.RESTScopeNamespace)
+	}
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	config := &rest.Config{Host: "https://wire", ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
+	c, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: &http.Client{Transport: w}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counters, err := metrics.New(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := kube.NewLive(c)
+	return &Committer{Live: live, Writer: kube.NewWriter(c, live), Brake: &Brake{}, Metrics: counters,
+		Publish: func(e kube.Event) { w.sent = append(w.sent, "event "+e.Reason) }}
+}
+
+// add makes an object known to the wire, and gives it an identity.
+func add[T client.Object](w *wire, collection string, object T, uid string) T {
+	object.SetName(uid)
+	object.SetUID(types.UID("uid-" + uid))
+	object.SetResourceVersion("1")
+	text, _ := json.Marshal(object)
+	var document map[string]any
+	_ = json.Unmarshal(text, &document)
+	w.objects[collection+"/"+uid] = document
+	return object
+}
+
+const (
+	ours = "/apis/infra.homecluster.dev/v2alpha1/namespaces/home/"
+	jobs = "/apis/batch/v1/namespaces/home/jobs"
+)
+
+// everything is a decision with every kind of write in it.
+func everything(w *wire) (slot.Input, slot.Decision) {
+	w.objects, w.version = map[string]map[string]any{}, 1
+	deadline := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	meta := metav1.ObjectMeta{Namespace: "home"}
+	claim := add(w, ours+"nodeclaims", &v2.NodeClaim{ObjectMeta: meta, Spec: v2.NodeClaimSpec{DeadlineAt: &deadline}}, "claim")
+	loser := &v2.NodeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Finalizers: []string{"other", v2.FinalizerNodeClaim}}}
+	add(w, ours+"nodeclaims", loser, "loser")
+	expired := add(w, ours+"nodeclaims", &v2.NodeClaim{ObjectMeta: meta}, "expired")
+	machine := add(w, ours+"nodes", &v2.Node{ObjectMeta: meta}, "slot")
+	kubeNode := add(w, "/api/v1/nodes", &corev1.Node{}, "kubenode")
+	after := kubeNode.DeepCopy()
+	after.Spec.Unschedulable = true
+	add(w, jobs, &batchv1.Job{ObjectMeta: meta}, "ended")
+	in := slot.Input{Namespace: "home", Name: "slot", Slot: machine, Policy: policy.Default(), Now: deadline.Time}
+	return in, slot.Decision{
+		Assumes:    []slot.Absence{{Kind: slot.KindJob, Name: "claim-up-1"}, {Kind: slot.KindKubeNode, Name: "absent"}},
+		Brake:      true,
+		Finalizers: []slot.AddFinalizer{{Claim: claim}, {Slot: machine}},
+		Claims: []slot.ClaimStatus{
+			{Claim: claim, Status: v2.NodeClaimStatus{Phase: v2.ClaimBooting}},
+			{Claim: loser, Status: v2.NodeClaimStatus{Phase: v2.ClaimFailed}},
+		},
+		Slot: &slot.SlotStatus{Slot: machine, Status: v2.NodeStatus{Phase: v2.SlotBooting}},
+		Actions: []slot.Action{
+			slot.CreateJob{Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Name: "claim-up-1"}}},
+			slot.DeleteJob{Name: "former", UID: "uid-former"},
+			slot.SetJobTTL{Name: "ended", UID: "uid-ended", Seconds: 600},
+			slot.Evict{Namespace: "apps", Name: "web", UID: "uid-web"},
+			slot.PatchKubeNode{Before: kubeNode, After: after},
+			slot.DeleteKubeNode{KubeNode: kubeNode},
+			slot.CreateClaim{Claim: &v2.NodeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Name: "adopted"}}},
+		},
+		Removals: []slot.Removal{
+			slot.ClearDeadline{Claim: claim}, slot.DropFinalizer{Claim: loser}, slot.DeleteClaim{Claim: expired}, slot.DropFinalizer{Slot: machine},
+		},
+		Notes: []slot.Note{{Claim: claim, Reason: v2.EventClaimBooting}, {Slot: machine, Reason: v2.EventScaleUpRequested}},
+	}
+}
+
+// told is what the commit of everything sends: the order of the law, each object's second write with the version that
+// its first one returned.
+var told = []string{
+	"read jobs/claim-up-1",
+	"read nodes/absent",
+	"patch nodeclaims/claim uid=uid-claim resourceVersion=1 finalizers=[infra.homecluster.dev/nodeclaim-finalizer]",
+	"patch nodes/slot uid=uid-slot resourceVersion=1 finalizers=[infra.homecluster.dev/slot-finalizer]",
+	"patch nodeclaims/claim/status uid=uid-claim resourceVersion=2 phase=booting",
+	"patch nodeclaims/loser/status uid=uid-loser resourceVersion=1 phase=failed",
+	"patch nodes/slot/status uid=uid-slot resourceVersion=3 phase=booting",
+	"post jobs",
+	"delete jobs/former uid=uid-former Foreground",
+	"read jobs/ended",
+	"patch jobs/ended uid=uid-ended resourceVersion=1 ttlSecondsAfterFinished=600",
+	"post pods/web/eviction uid=uid-web",
+	"patch nodes/kubenode uid=uid-kubenode resourceVersion=1 unschedulable=true",
+	"delete nodes/kubenode uid=uid-kubenode resourceVersion=11",
+	"post nodeclaims",
+	"patch nodeclaims/claim uid=uid-claim resourceVersion=4 deadlineAt=<nil>",
+	"patch nodeclaims/loser uid=uid-loser resourceVersion=5 finalizers=[other]",
+	"delete nodeclaims/expired uid=uid-expired resourceVersion=1",
+	"patch nodes/slot uid=uid-slot resourceVersion=6 finalizers=<nil>",
+	"event ClaimBooting",
+	"event ScaleUpRequested",
+}
+
+func TestCommitWritesInTheOrderOfTheLaw(t *testing.T) {
+	w := &wire{}
+	in, d := everything(w)
+	if _, err := w.committer(t).Commit(t.Context(), in, d); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(told, w.sent); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheFirstRefusedWriteEndsTheCommit(t *testing.T) {
+	var writes []int // where in told the writes stand
+	for i, line := range told {
+		if !strings.HasPrefix(line, "read ") && !strings.HasPrefix(line, "event ") {
+			writes = append(writes, i)
+		}
+	}
+	for n, at := range writes {
+		t.Run(told[at], func(t *testing.T) {
+			w := &wire{refuse: n + 1, status: http.StatusConflict}
+			in, d := everything(w)
+			c := w.committer(t)
+			_, err := c.Commit(t.Context(), in, d)
+			if strings.Contains(told[at], "/eviction") {
+				// A pod that is another one now is as good as evicted.
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !kube.DecideAgain(err) {
+				t.Errorf("a conflict is %v", err)
+			}
+			if diff := cmp.Diff(told[:at+1], w.sent); diff != "" {
+				t.Error(diff)
+			}
+			if free, _ := c.Brake.Take(in.Now, time.Hour); free != (n == 0) {
+				t.Errorf("token free again: %t; it is spent once something was written", free)
+			}
+		})
+	}
+}
+
+func TestABudgetThatRefusesAnEvictionEndsNothing(t *testing.T) {
+	for _, code := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusNotFound} {
+		w := &wire{refuse: 9, status: code}
+		in, d := everything(w)
+		if _, err := w.committer(t).Commit(t.Context(), in, d); err != nil {
+			t.Errorf("%d: %v", code, err)
+		}
+		if len(w.sent) != len(told) {
+			t.Errorf("%d: %s", code, cmp.Diff(told, w.sent))
+		}
+	}
+}
+
+func TestAnAbsenceThatIsNoneStopsTheCommit(t *testing.T) {
+	for name, test := range map[string]struct {
+		uid     string
+		stopped bool
+	}{
+		"an object of that name":             {"", true},
+		"the very object":                    {"uid-claim-up-1", true},
+		"another object has taken that name": {"uid-former", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &wire{}
+			in, d := everything(w)
+			add(w, jobs, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "home"}}, "claim-up-1")
+			d.Assumes = []slot.Absence{{Kind: slot.KindJob, Name: "claim-up-1", UID: types.UID(test.uid)}}
+			c := w.committer(t)
+			_, err := c.Commit(t.Context(), in, d)
+			if stopped := kube.DecideAgain(err); stopped != test.stopped || stopped != (w.writes == 0) {
+				t.Errorf("stopped: %t after %d writes (%v), want %t", stopped, w.writes, err, test.stopped)
+			}
+			if free, _ := c.Brake.Take(in.Now, time.Hour); free != test.stopped {
+				t.Errorf("token free: %t, want %t", free, test.stopped)
+			}
+		})
+	}
+}
+
+func TestTheBrakeLetsOneMachineGoPerBudget(t *testing.T) {
+	w := &wire{}
+	in, d := everything(w)
+	c := w.committer(t)
+	c.Brake.Take(in.Now.Add(-time.Minute), time.Hour)
+	next, err := c.Commit(t.Context(), in, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := in.Now.Add(-time.Minute).Add(in.Policy.EffectiveBudget()); !next.Equal(want) {
+		t.Errorf("comes back at %s, want %s", next, want)
+	}
+	if diff := cmp.Diff([]string{told[0], told[1], "event ObservationSuspended"}, w.sent); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestANameTakenByAnotherOwnersJobIsRefused(t *testing.T) {
+	job := func(owner string) *batchv1.Job {
+		controller := true
+		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Name: "j",
+			OwnerReferences: []metav1.OwnerReference{{UID: types.UID(owner), Controller: &controller}}}}
+	}
+	for name, test := range map[string]struct {
+		found *batchv1.Job
+		ours  bool
+	}{
+		"our own create, whose answer was lost": {job("us"), true},
+		"somebody else's":                       {job("them"), false},
+		"nobody's":                              {&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "home"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &wire{objects: map[string]map[string]any{}, refuse: 1, status: http.StatusConflict, exists: true}
+			add(w, jobs, test.found, "j")
+			_, err := w.committer(t).Commit(t.Context(), slot.Input{Namespace: "home"}, slot.Decision{Actions: []slot.Action{slot.CreateJob{Job: job("us")}}})
+			if ours := err == nil; ours != test.ours || !ours && kube.Classify(err) != kube.Exists {
+				t.Errorf("taken for ours: %t (%v), want %t", ours, err, test.ours)
+			}
+		})
+	}
+}

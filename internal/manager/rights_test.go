@@ -1,0 +1,80 @@
+package manager
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+)
+
+// The manager asks for exactly what the manifests grant. Two rights are not asked for, since a manager can start without
+// them: updates of finalizers, which only a cluster that enforces them wants, and core events, which leader election writes.
+func TestTheRightsAskedForAreThoseGranted(t *testing.T) {
+	source, err := os.ReadFile("rights.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted := map[string]bool{}
+	marker := regexp.MustCompile(`(?m)^// \+kubebuilder:rbac:groups=([^,]*),(?:namespace=[^,]*,)?resources=([^,]*),verbs=(.*)$`)
+	markers := marker.FindAllStringSubmatch(string(source), -1)
+	for _, m := range markers {
+		for _, resource := range strings.Split(m[2], ";") {
+			for _, verb := range strings.Split(m[3], ";") {
+				granted[verb+" "+strings.TrimSuffix(resource+"."+strings.Trim(m[1], `"`), ".")] = true
+			}
+		}
+	}
+	if want := strings.Count(string(source), "+kubebuilder:rbac:"); len(markers) != want {
+		t.Fatalf("%d of %d markers can be read", len(markers), want)
+	}
+	asked := map[string]bool{}
+	for _, right := range lacking((&look{elects: true}).rights(), nil) {
+		asked[right] = true
+	}
+	for _, unasked := range []string{"update nodes/finalizers.infra.homecluster.dev", "update nodeclaims/finalizers.infra.homecluster.dev",
+		"create events", "patch events", "get namespaces"} {
+		if !granted[unasked] {
+			t.Errorf("not granted: %s", unasked)
+		}
+		delete(granted, unasked)
+	}
+	if diff := cmp.Diff(granted, asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLacking(t *testing.T) {
+	jobs := []right{{"batch", "jobs", []string{"get", "create"}}}
+	evictions := []right{{"", "pods/eviction", []string{"create"}}}
+	rule := func(groups, resources, verbs string, names ...string) authorizationv1.ResourceRule {
+		return authorizationv1.ResourceRule{APIGroups: strings.Split(groups, ","), Resources: strings.Split(resources, ","),
+			Verbs: strings.Split(verbs, ","), ResourceNames: names}
+	}
+	for name, test := range map[string]struct {
+		rights []right
+		rules  []authorizationv1.ResourceRule
+		want   []string
+	}{
+		"no rules at all":                          {jobs, nil, []string{"get jobs.batch", "create jobs.batch"}},
+		"one rule for all verbs":                   {jobs, []authorizationv1.ResourceRule{rule("batch", "jobs", "get,list,create")}, nil},
+		"a rule for each verb":                     {jobs, []authorizationv1.ResourceRule{rule("batch", "jobs", "get"), rule("batch", "jobs", "create")}, nil},
+		"an administrator":                         {append(jobs, evictions...), []authorizationv1.ResourceRule{rule("*", "*", "*")}, nil},
+		"another group":                            {jobs, []authorizationv1.ResourceRule{rule("apps", "jobs", "*")}, []string{"get jobs.batch", "create jobs.batch"}},
+		"one verb short":                           {jobs, []authorizationv1.ResourceRule{rule("batch", "jobs", "get")}, []string{"create jobs.batch"}},
+		"only one object of the kind":              {jobs, []authorizationv1.ResourceRule{rule("batch", "jobs", "*", "mine")}, []string{"get jobs.batch", "create jobs.batch"}},
+		"a resource is not its subresource":        {evictions, []authorizationv1.ResourceRule{rule("", "pods", "*")}, []string{"create pods/eviction"}},
+		"every subresource of the kind":            {evictions, []authorizationv1.ResourceRule{rule("", "pods/*", "*")}, nil},
+		"the subresource of every kind":            {evictions, []authorizationv1.ResourceRule{rule("", "*/eviction", "create")}, nil},
+		"a subresource of every kind, but another": {evictions, []authorizationv1.ResourceRule{rule("", "*/status", "create")}, []string{"create pods/eviction"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := lacking(test.rights, test.rules); !slices.Equal(got, test.want) {
+				t.Errorf("missing %q, want %q", got, test.want)
+			}
+		})
+	}
+}
