@@ -113,9 +113,7 @@ func (p *Proxy) listen() error {
 	p.config = &rest.Config{
 		Host: "https://" + listener.Addr().String(), BearerToken: p.token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: authority.Cert},
-		// JSON, so that the name of a new object can be read.
-		ContentConfig: rest.ContentConfig{ContentType: "application/json", AcceptContentTypes: "application/json"},
-		QPS:           -1,
+		QPS:             -1,
 	}
 	go func() { _ = p.server.ServeTLS(listener, "", "") }() // ends with Close
 	return nil

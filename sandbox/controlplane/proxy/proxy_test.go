@@ -9,9 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -101,6 +103,30 @@ func TestWritesAreCountedAndReadsAreNot(t *testing.T) {
 	}
 }
 
+// TestNamesAreReadInTheBinaryEncodingToo matters because clients prefer it for Jobs and events.
+func TestNamesAreReadInTheBinaryEncodingToo(t *testing.T) {
+	w := newWorld(t)
+	config := w.proxy.Config()
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
+	jobs := kubernetes.NewForConfigOrDie(config).BatchV1().Jobs(w.namespace)
+	job := &batchv1.Job{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "power", Image: "power"}},
+	}}}}
+	job.Name = "slot-1-up-1"
+	_, err := jobs.Create(t.Context(), job, metav1.CreateOptions{})
+	must(t, err)
+	job.Name, job.GenerateName = "", "some-"
+	generated, err := jobs.Create(t.Context(), job, metav1.CreateOptions{})
+	must(t, err)
+	var names []string
+	for _, write := range w.proxy.Writes() {
+		names = append(names, write.Name)
+	}
+	if diff := cmp.Diff([]string{"slot-1-up-1", generated.Name}, names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
 func (w world) write(number int, verb, name string, status int) proxy.Write {
 	return proxy.Write{
 		Number: number, Verb: verb, Resource: "configmaps", Namespace: w.namespace, Name: name,
@@ -140,7 +166,8 @@ func TestCrashPointAppliesTheChosenWriteAndCutsAllThatFollows(t *testing.T) {
 					t.Errorf("write %d applied: %v", n, got)
 				}
 			}
-			_, err := w.through.CoreV1().ConfigMaps(w.namespace).List(t.Context(), metav1.ListOptions{})
+			// client-go would try a cut read again for ten seconds.
+			err := w.through.CoreV1().RESTClient().Get().AbsPath("/api/v1/nodes").MaxRetries(0).Do(t.Context()).Error()
 			if _, answered := errors.AsType[*apierrors.StatusError](err); err == nil || answered {
 				t.Errorf("a read after the crash point gave %v, want a cut connection", err)
 			}

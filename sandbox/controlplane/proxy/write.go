@@ -7,6 +7,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Write is one write that a client asked for.
@@ -97,15 +100,22 @@ func readPath(path string) (Write, bool) {
 	return w, true
 }
 
-// nameIn reads an object's name out of JSON; other encodings tell nothing.
+// protobufPrefix begins a body in Kubernetes' own binary encoding, which clients prefer for built-in kinds.
+var protobufPrefix = []byte("k8s\x00")
+
+// nameIn reads an object's name out of JSON or Kubernetes' binary encoding. In the latter every kind has its metadata
+// where PartialObjectMetadata has them, and what follows is skipped as unknown.
 func nameIn(body []byte) string {
-	var object struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
+	var object metav1.PartialObjectMetadata
+	if envelope, binary := bytes.CutPrefix(body, protobufPrefix); binary {
+		var unknown runtime.Unknown
+		if unknown.Unmarshal(envelope) != nil || object.Unmarshal(unknown.Raw) != nil {
+			return ""
+		}
+		return object.Name
 	}
 	if json.Unmarshal(body, &object) != nil {
 		return ""
 	}
-	return object.Metadata.Name
+	return object.Name
 }
