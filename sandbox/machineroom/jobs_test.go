@@ -228,7 +228,7 @@ func TestAJobThatHangsIsKilled(t *testing.T) {
 	mark := "hung-bmc-" + l.namespace
 	l.startJob("hangs", func(spec *batchv1.JobSpec, c *corev1.Container) {
 		spec.ActiveDeadlineSeconds = new(int64(2))
-		c.Command = []string{"sh", "-c", "sh -c 'sleep 1000; : " + mark + "'; : the tool's own child"}
+		c.Command = []string{"sh", "-c", "sh -c 'sleep 1000; : " + mark + "'; : its child is what counts"}
 	})
 	l.until("the command and its child run", func(context.Context) (string, bool) {
 		n := processes(t, mark)
