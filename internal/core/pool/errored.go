@@ -29,11 +29,11 @@ var bootFailures = []v2.ClaimReason{
 // or when the fault is the pool's and the next slot would fail alike, the failure is shown until somebody answers it:
 // for ErroredFor, until the client takes it away, or until a claim of the group is made after it.
 func erroredBoots(v View, free []Slot) map[string]*v2.NodeClaim {
-	newest := newestRequest(v)
+	since := requests(v)
 	errored := map[string]*v2.NodeClaim{}
 	for _, s := range v.Slots {
 		claim := failedBoot(v, s)
-		if claim == nil || !newest.Before(claim.Status.FinishedAt.Time) {
+		if claim == nil || since.madeBesides(claim, claim.Status.FinishedAt.Time) {
 			continue
 		}
 		other := slices.ContainsFunc(free, func(f Slot) bool { return f.Name != s.Name })
@@ -64,16 +64,31 @@ func failedBoot(v View, s Slot) *v2.NodeClaim {
 	return claim
 }
 
-// newestRequest is when the newest claim of the group was made.
-func newestRequest(v View) (newest time.Time) {
+// newestRequests are the two newest claims of a group, which is enough to leave one out.
+type newestRequests [2]*v2.NodeClaim
+
+func requests(v View) (newest newestRequests) {
 	for _, s := range v.Slots {
 		for _, claim := range s.Claims {
-			if at := claim.CreationTimestamp.Time; claim.Spec.Request.Group == v.Name && at.After(newest) {
-				newest = at
+			switch {
+			case claim.Spec.Request.Group != v.Name:
+			case newest[0] == nil || facts.Older(newest[0], claim) < 0:
+				newest = newestRequests{claim, newest[0]}
+			case newest[1] == nil || facts.Older(newest[1], claim) < 0:
+				newest[1] = claim
 			}
 		}
 	}
 	return newest
+}
+
+// madeBesides is whether a claim other than that one was made at the time or later.
+func (n newestRequests) madeBesides(claim *v2.NodeClaim, at time.Time) bool {
+	other := n[0]
+	if other == claim {
+		other = n[1]
+	}
+	return other != nil && !other.CreationTimestamp.Time.Before(at)
 }
 
 // neverStarted is whether the claim's last startup Job got no container to run: the pool's fault, not the machine's.

@@ -116,6 +116,11 @@ func TestSummary(t *testing.T) {
 				claim("b", 2, "", func(c *v2.NodeClaim) { c.CreationTimestamp = *at(-5 * time.Second) })},
 			want: []line{{"homelab://b", Creating, ""}}, target: 1, most: 2,
 		},
+		"a failure within the second of its own request is shown": {
+			objects: []metav1.Object{group(), slot("a"), claim("a", 1, "", failed(v2.ReasonStartupJobFailed),
+				func(c *v2.NodeClaim) { c.CreationTimestamp = *c.Status.FinishedAt })},
+			want: []line{{"homelab://a", Errored, "StartupJobFailed"}}, target: 1, most: 1,
+		},
 		"a claim that lost its slot is no failed boot": {
 			objects: []metav1.Object{group(), slot("a"), claim("a", 1, "", failed(v2.ReasonSuperseded))}, most: 1,
 		},
