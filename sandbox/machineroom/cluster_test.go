@@ -228,7 +228,7 @@ func (l *lab) logs(pod string, opts *corev1.PodLogOptions) string {
 	if err != nil {
 		l.t.Fatalf("reading the log of %s: %v", pod, err)
 	}
-	defer stream.Close()
+	defer func() { _ = stream.Close() }()
 	text, err := io.ReadAll(stream)
 	if err != nil {
 		l.t.Fatalf("reading the log of %s: %v", pod, err)

@@ -46,10 +46,10 @@ func powerCommand(args []string, out, complaints io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, errUsage):
-		fmt.Fprintln(complaints, err)
+		_, _ = fmt.Fprintln(complaints, err)
 		return 2
 	}
-	fmt.Fprintln(complaints, "power:", err)
+	_, _ = fmt.Fprintln(complaints, "power:", err)
 	return 1
 }
 
@@ -91,8 +91,8 @@ func pressAt(ctx context.Context, url string, action Action, out io.Writer) erro
 	if _, err := call(ctx, http.MethodPost, url, body); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "power %s: taken by %s\n", action, url)
-	return nil
+	_, err = fmt.Fprintf(out, "power %s: taken by %s\n", action, url)
+	return err
 }
 
 func statusAt(ctx context.Context, url string, out io.Writer) error {
@@ -108,8 +108,8 @@ func statusAt(ctx context.Context, url string, out io.Writer) error {
 	if status.On {
 		power = "on"
 	}
-	fmt.Fprintf(out, "%s: power %s, %s\n", status.Name, power, status.State)
-	return nil
+	_, err = fmt.Fprintf(out, "%s: power %s, %s\n", status.Name, power, status.State)
+	return err
 }
 
 func call(ctx context.Context, method, url string, body []byte) ([]byte, error) {
@@ -121,7 +121,7 @@ func call(ctx context.Context, method, url string, body []byte) ([]byte, error) 
 	if err != nil {
 		return nil, fmt.Errorf("reaching the switch: %w", err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
 	if err != nil {
 		return nil, fmt.Errorf("reading the switch's answer: %w", err)

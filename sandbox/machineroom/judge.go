@@ -5,6 +5,9 @@ import "context"
 // Log returns the events so far that all filters select, in their order.
 func (r *Room) Log(filters ...Filter) []Event { return r.log.find(filters...) }
 
+// LogFile is the file with the same events, one line of JSON each.
+func (r *Room) LogFile() string { return r.log.file.Name() }
+
 // WaitFor returns the first event that all filters select, past or to come. After(seq) leaves the past out.
 func (r *Room) WaitFor(ctx context.Context, filters ...Filter) (Event, error) {
 	return r.log.wait(ctx, filters...)

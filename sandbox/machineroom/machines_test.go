@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -254,9 +253,8 @@ func TestTwoRoomsSideBySide(t *testing.T) {
 // TestADozenMachinesShareAProcess: the file of the log tells what the log tells, in one order.
 func TestADozenMachinesShareAProcess(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	l := newLab(t)
-	room := l.openRoom(dir)
+	room := l.openRoom(t.TempDir())
 	for i := range 12 {
 		name := fmt.Sprintf("w%02d", i)
 		if _, err := room.AddMachine(machineroom.Machine{
@@ -279,7 +277,7 @@ func TestADozenMachinesShareAProcess(t *testing.T) {
 	if err := room.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(room.Log(), readLog(t, filepath.Join(dir, "power.jsonl")), cmp.Comparer(time.Time.Equal)); diff != "" {
+	if diff := cmp.Diff(room.Log(), readLog(t, room.LogFile()), cmp.Comparer(time.Time.Equal)); diff != "" {
 		t.Errorf("the log and its file differ (-log +file):\n%s", diff)
 	}
 }
@@ -290,7 +288,7 @@ func readLog(t *testing.T, path string) []machineroom.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	var events []machineroom.Event
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		var event machineroom.Event

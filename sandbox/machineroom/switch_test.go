@@ -79,7 +79,7 @@ func TestSwitchOverHTTP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer response.Body.Close()
+			defer func() { _ = response.Body.Close() }()
 			text, err := io.ReadAll(response.Body)
 			if err != nil {
 				t.Fatal(err)

@@ -13,7 +13,7 @@ type Times int
 // Always never wears off.
 const Always Times = -1
 
-// Forever, in place of a duration, lasts until the temperament is changed. In JSON it is "-1ns".
+// Forever stands in place of a duration, and lasts until the temperament is changed. In JSON it is "-1ns".
 const Forever = time.Duration(-1)
 
 // SwitchFault is how a power switch fails to answer.

@@ -86,7 +86,7 @@ func copyLog(w io.Writer, path string, offset int64, lines int) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("opening log: %w", err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	text, err := io.ReadAll(io.NewSectionReader(log, offset, 1<<62))
 	if err != nil {
 		return 0, fmt.Errorf("reading log: %w", err)

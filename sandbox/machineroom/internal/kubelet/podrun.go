@@ -66,7 +66,8 @@ func (r *podRun) main(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}()
-	defer os.RemoveAll(r.dir)
+	// What cannot be removed now goes with the room's folder.
+	defer func() { _ = os.RemoveAll(r.dir) }()
 
 	switch {
 	case terminal(r.pod.Status.Phase):

@@ -60,7 +60,7 @@ func (p *process) start(ctx context.Context) error {
 	runtime.LockOSThread()
 	if err := p.cmd.Start(); err != nil {
 		runtime.UnlockOSThread()
-		log.Close()
+		_ = log.Close()
 		return fmt.Errorf("starting %s: %w", p.launch.argv[0], err)
 	}
 	return nil
@@ -77,7 +77,7 @@ func (p *process) wait(stop <-chan struct{}, grace func() time.Duration) exit {
 	p.untilEnded(stop, ended, grace)
 	// What the leader left behind in its group goes with it.
 	p.signal(syscall.SIGKILL)
-	p.log.Close()
+	_ = p.log.Close()
 	return p.exit()
 }
 
@@ -145,7 +145,7 @@ func tail(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
