@@ -145,7 +145,7 @@ func identity(ctx context.Context, module string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("reading the control plane's sources: %w", err)
 		}
-		fmt.Fprintf(sum, "%s %d\n%s", filepath.Base(path), len(text), text)
+		sum.Write(fmt.Appendf(nil, "%s %d\n%s", filepath.Base(path), len(text), text))
 	}
 	command := goCommand(ctx, module, "env", "GOVERSION", "GOOS", "GOARCH")
 	platform, err := command.Output()
@@ -168,7 +168,7 @@ func (b build) use() bool {
 
 func (b build) run(ctx context.Context, out io.Writer) error {
 	temporary := fmt.Sprintf("%s.%d.partial", b.binary, os.Getpid())
-	defer os.Remove(temporary)
+	defer func() { _ = os.Remove(temporary) }() // of a build that failed; else it has its name already
 	total, err := b.packages(ctx)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,7 +78,7 @@ func TestManyBuildersBuildOnce(t *testing.T) {
 			t.Errorf("paths %v", paths)
 		}
 	}
-	if out, err := exec.Command(paths[0]).CombinedOutput(); err != nil || string(out) != "hello\n" {
+	if out, err := exec.CommandContext(t.Context(), paths[0]).CombinedOutput(); err != nil || string(out) != "hello\n" {
 		t.Errorf("the binary said %q, %v", out, err)
 	}
 	if partial, _ := filepath.Glob(filepath.Join(o.Cache, "*.partial")); len(partial) > 0 {
@@ -211,15 +210,15 @@ func TestALostPortIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer cp.Stop()
+	defer func() { _ = cp.Stop() }()
 	if cp.ports.taken() {
 		t.Fatal("ports that were found free are taken")
 	}
-	thief, err := net.Listen("tcp", strings.TrimPrefix(url(cp.ports.etcd), "https://"))
+	thief, err := listen(cp.ports.etcd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer thief.Close()
+	defer func() { _ = thief.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := cp.run(ctx, binary, o); err == nil || !strings.Contains(err.Error(), "etcd ended") {

@@ -35,8 +35,8 @@ func launch(binary, name, logs string, lifeline *os.File, remove string, args []
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of %s: %w", name, err)
 	}
-	defer log.Close()
-	command := exec.Command(binary, append([]string{name}, args...)...)
+	defer func() { _ = log.Close() }()                                                // the child has its own
+	command := &exec.Cmd{Path: binary, Args: append([]string{binary, name}, args...)} // no context bounds its life
 	command.Stdout, command.Stderr = log, log
 	command.Dir = filepath.Dir(logs)
 	command.Env = append(environment(), "HOMECLUSTER_LIFELINE=1", "HOMECLUSTER_REMOVE="+remove)
@@ -107,7 +107,7 @@ func probe(ctx context.Context, client *http.Client, url string) (bool, string) 
 	if err != nil {
 		return false, ""
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, _ := io.ReadAll(io.LimitReader(response.Body, 4<<10))
 	return response.StatusCode == http.StatusOK, response.Status + " " + strings.TrimSpace(string(body))
 }

@@ -101,6 +101,10 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 			return nil, err
 		}
 	}
+	binary, err := filepath.Abs(binary) // components run in another folder
+	if err != nil {
+		return nil, fmt.Errorf("resolving %s: %w", o.Binary, err)
+	}
 	// Ports are found free and then used by another process: somebody may take one in between, and then all of it is
 	// started anew with others.
 	for attempt := 1; ; attempt++ {
@@ -131,6 +135,7 @@ func startOnce(ctx context.Context, binary string, o Options) (*ControlPlane, er
 	if err := cp.run(ctx, binary, o); err != nil {
 		_ = cp.Stop()
 		if cp.ports.taken() {
+			_ = os.RemoveAll(cp.Dir) // kept or not: the next attempt wants it empty
 			err = fmt.Errorf("%w: %w", errPortTaken, err)
 		}
 		return nil, err
@@ -183,7 +188,7 @@ func (cp *ControlPlane) run(ctx context.Context, binary string, o Options) error
 	if err != nil {
 		return fmt.Errorf("making the lifeline: %w", err)
 	}
-	defer reading.Close()
+	defer func() { _ = reading.Close() }() // the components have theirs
 	cp.lifeline = writing
 	probes, err := cp.probeClient()
 	if err != nil {

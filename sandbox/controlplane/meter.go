@@ -86,7 +86,7 @@ func (m *meter) start() func() {
 		close(quit)
 		<-ended
 		if m.terminal {
-			fmt.Fprint(m.out, "\r\x1b[K") // whatever is said next begins on a line of its own
+			m.rewrite("") // whatever is said next begins on a line of its own
 		}
 	}
 }
@@ -97,11 +97,14 @@ func (m *meter) tell() {
 		m.version, m.compiled, m.total, m.elapsed())
 	m.mu.Unlock()
 	if m.terminal {
-		fmt.Fprintf(m.out, "\r\x1b[K%s", line)
+		m.rewrite(line)
 		return
 	}
 	say(m.out, "%s", line)
 }
+
+// rewrite replaces the terminal's last line.
+func (m *meter) rewrite(line string) { _, _ = fmt.Fprint(m.out, "\r\x1b[K"+line) }
 
 func (m *meter) done() {
 	m.mu.Lock()
@@ -122,6 +125,6 @@ func (m *meter) complaints() string {
 // say writes one line if anybody listens.
 func say(out io.Writer, format string, args ...any) {
 	if out != nil {
-		fmt.Fprintf(out, format+"\n", args...)
+		_, _ = fmt.Fprintf(out, format+"\n", args...) // nobody is owed progress
 	}
 }

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"context"
 	"fmt"
 	"net"
 )
@@ -18,14 +19,20 @@ func (p *ports) each() []*int {
 func freePorts() (ports, error) {
 	var p ports
 	for _, port := range p.each() {
-		listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+		listener, err := listen(0)
 		if err != nil {
 			return ports{}, fmt.Errorf("finding a free port: %w", err)
 		}
-		defer listener.Close()
+		defer func() { _ = listener.Close() }()
 		*port = listener.Addr().(*net.TCPAddr).Port
 	}
 	return p, nil
+}
+
+// listen takes a port of the loopback interface; 0 is any.
+func listen(port int) (net.Listener, error) {
+	var config net.ListenConfig
+	return config.Listen(context.Background(), "tcp", fmt.Sprintf("%s:%d", loopback, port)) // resolves nothing
 }
 
 // taken reports, once our own components are gone, whether somebody else holds one of the ports.
@@ -34,7 +41,7 @@ func (p *ports) taken() bool {
 		if *port == 0 {
 			continue
 		}
-		listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", loopback, *port))
+		listener, err := listen(*port)
 		if err != nil {
 			return true
 		}

@@ -41,7 +41,11 @@ func TestIssuedCertificatesMeet(t *testing.T) {
 			RootCAs: trusted, Certificates: []tls.Certificate{pair(t, issued)}, ServerName: name,
 		}}}
 		defer client.CloseIdleConnections()
-		response, err := client.Get(server.URL)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
 		if err == nil {
 			_ = response.Body.Close()
 		}

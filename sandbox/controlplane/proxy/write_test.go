@@ -58,7 +58,7 @@ func TestRequestsAreReadAsWrites(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			request := httptest.NewRequest(test.method, test.target, strings.NewReader(test.body))
+			request := httptest.NewRequestWithContext(t.Context(), test.method, test.target, strings.NewReader(test.body))
 			got, is := readWrite(request)
 			if is == test.no {
 				t.Fatalf("read as a write: %v", is)
