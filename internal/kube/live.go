@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -71,12 +72,15 @@ func (l *Live) Absent(ctx context.Context, object client.Object, namespace, name
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("reading %T %s again: %w", object, name, err)
+		return fmt.Errorf("reading %s %s again: %w", kindOf(object), name, err)
 	case uid != "" && uid != object.GetUID():
 		return nil
 	}
-	return fmt.Errorf("%T %s %w", object, name, ErrPresent)
+	return fmt.Errorf("%s %s %w", kindOf(object), name, ErrPresent)
 }
+
+// kindOf is the kind of a typed object, for people.
+func kindOf(object client.Object) string { return reflect.TypeOf(object).Elem().Name() }
 
 // Get reads one object; one that does not exist is nil, not an error.
 func Get[T any, PT interface {
@@ -89,7 +93,7 @@ func Get[T any, PT interface {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading %T %s: %w", object, name, err)
+		return nil, fmt.Errorf("reading %s %s: %w", kindOf(object), name, err)
 	}
 	return object, nil
 }

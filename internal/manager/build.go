@@ -46,9 +46,6 @@ func (m *Manager) build(ctx context.Context) (ctrl.Manager, error) {
 	if err := m.addProvider(mgr, tools); err != nil {
 		return nil, err
 	}
-	if err := mgr.Add(unelected(m.stayServed)); err != nil {
-		return nil, fmt.Errorf("adding the watch on our kinds: %w", err)
-	}
 	return mgr, nil
 }
 
@@ -108,12 +105,3 @@ func (m *Manager) addControllers(mgr ctrl.Manager, t tools) error {
 	groups := &group.Reconciler{Cache: mgr.GetCache(), Writer: t.writer, Metrics: t.metrics, Clock: m.clock, Base: m.policy}
 	return groups.Setup(mgr, m.config.Namespace)
 }
-
-// unelected runs on every replica, leader or not.
-type unelected func(context.Context) error
-
-// Start runs it.
-func (u unelected) Start(ctx context.Context) error { return u(ctx) }
-
-// NeedLeaderElection is false.
-func (u unelected) NeedLeaderElection() bool { return false }

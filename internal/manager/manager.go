@@ -110,7 +110,15 @@ func (m *Manager) run(ctx context.Context) error {
 		return err
 	}
 	m.log.Info("starting", "namespace", m.config.Namespace, "version", Version(), "provider", m.GRPCAddress())
-	if err := mgr.Start(ctx); err != nil {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	// Beside the manager and not in it: a kind that goes away while the caches fill would keep it from ever looking.
+	go func() { stop(m.stayServed(ctx)) }()
+	err = mgr.Start(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, ErrUnserved) {
+		return cause
+	}
+	if err != nil {
 		return fmt.Errorf("running: %w", err)
 	}
 	return nil

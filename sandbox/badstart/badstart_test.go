@@ -1,0 +1,220 @@
+package badstart_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/sandbox/controlplane"
+	"homecluster.dev/autoscaler/sandbox/controlplane/pki"
+)
+
+// binary is the manager's command, built once.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := build()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func build() (string, error) {
+	root, err := controlplane.RepositoryRoot()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "homelab-autoscaler-badstart-")
+	if err != nil {
+		return "", fmt.Errorf("making a folder for the binary: %w", err)
+	}
+	binary = filepath.Join(dir, "homelab-autoscaler")
+	command := exec.Command("go", "build", "-o", binary, "./cmd/homelab-autoscaler")
+	command.Dir = root
+	if out, err := command.CombinedOutput(); err != nil {
+		_ = os.RemoveAll(dir)
+		return "", fmt.Errorf("building the manager: %w: %s", err, out)
+	}
+	return dir, nil
+}
+
+// The control plane is this test's own: it begins without our kinds.
+func TestABadStartOnARealAPIServerIsOneClearLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("wants a control plane; skipped with -short")
+	}
+	cp, err := controlplane.Start(t.Context(), controlplane.Options{Progress: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cp.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := world{t: t, cp: cp, admin: adminOf(t, cp)}
+	if err := w.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "home"}}); err != nil {
+		t.Fatal(err)
+	}
+
+	const install = ": install the CustomResourceDefinitions: kubectl apply -f config/crd (or the Helm chart)"
+	w.fails("none of our kinds is served", cp.Config(), "home", "the API server does not serve groups.infra.homecluster.dev, "+
+		"nodeclaims.infra.homecluster.dev, nodes.infra.homecluster.dev in version v2alpha1"+install)
+
+	if err := cp.InstallCRDs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.fails("a namespace that does not exist", cp.Config(), "abroad",
+		"namespace abroad does not exist: create it, or name another with --namespace")
+	w.fails("a user without rights", w.user("nobody"), "home", "the API server at "+cp.URL()+" refuses us: reading Namespace home: "+
+		`namespaces "home" is forbidden: User "nobody" cannot get resource "namespaces" in API group "" in the namespace "home"`)
+	w.fails("a user the API server does not know", stranger(cp), "home", "the API server at "+cp.URL()+" refuses us: Unauthorized")
+	w.fails("an API server whose certificate another authority signed", distrustful(t, cp), "home", "the API server at "+cp.URL()+
+		" does not answer: tls: failed to verify certificate: x509: certificate signed by unknown authority")
+	w.grant("reader", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
+		rbacv1.PolicyRule{APIGroups: []string{"infra.homecluster.dev", "batch", "events.k8s.io", "policy"}, Resources: []string{"*"}, Verbs: []string{"*"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes", "pods"}, Verbs: []string{"get", "list", "watch"}})
+	w.fails("a user who may read and not act", w.user("reader"), "home", "missing rights, apply the Role and ClusterRole of config/rbac "+
+		"(or the Helm chart): patch nodes, delete nodes, create pods/eviction")
+
+	w.uninstall("nodes")
+	w.fails("one of our kinds is not served", cp.Config(), "home",
+		"the API server does not serve nodes.infra.homecluster.dev in version v2alpha1"+install)
+}
+
+// uninstall takes one of our kinds away and waits until the API server no longer names it.
+func (w world) uninstall(plural string) {
+	w.t.Helper()
+	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + v2.GroupVersion.Group}}
+	if err := w.admin.Delete(w.t.Context(), definition); err != nil {
+		w.t.Fatal(err)
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(w.cp.Config())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	err = wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		list, err := kinds.ServerResourcesForGroupVersion(v2.GroupVersion.String())
+		if err != nil {
+			return false, err
+		}
+		return !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == plural }), nil
+	})
+	if err != nil {
+		w.t.Fatalf("%s are still served: %v", plural, err)
+	}
+}
+
+type world struct {
+	t     *testing.T
+	cp    *controlplane.ControlPlane
+	admin client.Client
+}
+
+func adminOf(t *testing.T, cp *controlplane.ControlPlane) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin, err := client.New(cp.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return admin
+}
+
+// fails starts the manager and compares what it says, and its exit code.
+func (w world) fails(name string, as *rest.Config, namespace, want string) {
+	w.t.Run(name, func(t *testing.T) {
+		kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+		if err := w.cp.WriteKubeconfig(kubeconfig, as); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.CommandContext(t.Context(), binary, "--kubeconfig="+kubeconfig, "--namespace="+namespace, "--grpc-bind-address=127.0.0.1:0",
+			"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0", "--start-timeout=6s", "--log-level=error")
+		var out, complaints bytes.Buffer
+		command.Stdout, command.Stderr = &out, &complaints
+		var exit *exec.ExitError
+		if err := command.Run(); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		if code := command.ProcessState.ExitCode(); code != 1 {
+			t.Errorf("exit code %d, want 1", code)
+		}
+		if diff := cmp.Diff("homelab-autoscaler: "+want+"\n", complaints.String()); diff != "" {
+			t.Error(diff)
+		}
+		if strings.TrimSpace(out.String()) != "" {
+			t.Errorf("on standard output: %s", out.String())
+		}
+	})
+}
+
+func (w world) user(name string) *rest.Config {
+	w.t.Helper()
+	config, err := w.cp.UserConfig(name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return config
+}
+
+// stranger presents a token that nobody issued.
+func stranger(cp *controlplane.ControlPlane) *rest.Config {
+	config := cp.Config()
+	return &rest.Config{Host: config.Host, BearerToken: "nobody-issued-this", TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData}}
+}
+
+// distrustful trusts an authority that did not sign the API server's certificate.
+func distrustful(t *testing.T, cp *controlplane.ControlPlane) *rest.Config {
+	t.Helper()
+	other, err := pki.NewAuthority("another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := cp.Config()
+	config.CAData = other.Cert
+	return config
+}
+
+// grant gives a user rights in the whole cluster.
+func (w world) grant(user string, rules ...rbacv1.PolicyRule) {
+	w.t.Helper()
+	meta := metav1.ObjectMeta{Name: user}
+	for _, object := range []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}},
+	} {
+		if err := w.admin.Create(w.t.Context(), object); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
