@@ -1,11 +1,13 @@
 # Everything here runs with Go, git and make alone: tools come from tools/go.mod, by version.
-SHELL        := /bin/bash -euo pipefail
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 export CGO_ENABLED = 0
 
-tool  := go tool -modfile=$(CURDIR)/tools/go.mod
-stage := hack/stage
+module := homecluster.dev/autoscaler
+tool   := go tool -modfile=$(CURDIR)/tools/go.mod
+stage  := hack/stage
 
 # What make generate writes: make verify compares it before and after, and CI with what is committed.
 export GENERATED := api/v2alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml proto/externalgrpc docs/lifecycle.md
@@ -55,8 +57,8 @@ generate: ## Write deepcopy functions, CRDs, RBAC, the protocol's Go code and do
 	go run ./hack/lifecycle
 
 .PHONY: build
-build: ## Build bin/homelab-autoscaler, static, with the version that git knows
-	go build -trimpath -buildvcs=auto -ldflags '-s -w' -o bin/ ./cmd/homelab-autoscaler
+build: ## Build bin/homelab-autoscaler, static, with the version that git knows, or VERSION=...
+	go build -trimpath -buildvcs=auto -ldflags '-s -w -X $(module)/internal/manager.version=$(VERSION)' -o bin/ ./cmd/homelab-autoscaler
 
 .PHONY: clean
 clean: ## Remove what was built here; what is cached for all checkouts stays

@@ -65,9 +65,15 @@ func relative(path string) (string, bool) {
 // parse reads every Go file of the package's folder, whatever its build tags, tests included.
 func parse(p *packages.Package, overlay map[string][]byte) ([]File, error) {
 	names := slices.Concat(p.GoFiles, p.IgnoredFiles)
-	tests, err := filepath.Glob(filepath.Join(filepath.Dir(names[0]), "*_test.go"))
+	ofTests := filepath.Join(filepath.Dir(names[0]), "*_test.go")
+	tests, err := filepath.Glob(ofTests)
 	if err != nil {
 		return nil, fmt.Errorf("listing tests of %s: %w", p.PkgPath, err)
+	}
+	for name := range overlay {
+		if planted, _ := filepath.Match(ofTests, name); planted {
+			tests = append(tests, name)
+		}
 	}
 	var files []File
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(names, tests...)))) {
