@@ -72,7 +72,7 @@ func (w *World) sayJobs() string {
 }
 
 func (w *World) sayKubeNodes() string {
-	return sayAll("kubeNodes", w.kubeNodes, func(kubeNode *corev1.Node) string {
+	return fmt.Sprintf("machines on: %v; ", w.running()) + sayAll("kubeNodes", w.kubeNodes, func(kubeNode *corev1.Node) string {
 		text := "no Ready condition"
 		if ready := facts.ReadyCondition(kubeNode); ready != nil {
 			text = "Ready " + string(ready.Status)

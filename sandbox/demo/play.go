@@ -19,6 +19,9 @@ type PlayOptions struct {
 
 // Play keeps a sandbox up until the context ends, or until something in it fails.
 func Play(ctx context.Context, o PlayOptions) (err error) {
+	if err := o.Validate(); err != nil {
+		return err
+	}
 	s, err := Up(ctx, o.UpOptions)
 	if err != nil {
 		return err

@@ -34,17 +34,6 @@ type Options struct {
 	Out io.Writer
 }
 
-// Validate says what is wrong with the options.
-func (o Options) Validate() error {
-	if o.Replicas < 1 || o.Replicas > MaxReplicas() {
-		return fmt.Errorf("replicas must be 1 to %d, a machine each; got %d", MaxReplicas(), o.Replicas)
-	}
-	if o.Timeout <= 0 {
-		return fmt.Errorf("timeout must be positive, is %s", o.Timeout)
-	}
-	return nil
-}
-
 // Run tells the story once and returns nil only if every step of it was seen. Whatever happens, everything it started
 // has been stopped when it returns; after a failure the logs are left behind, and the error says where.
 func Run(ctx context.Context, o Options) (err error) {
@@ -152,7 +141,7 @@ func conclude(out io.Writer, r *recorder, err error, took time.Duration) {
 		}
 	}
 	if err == nil {
-		_, _ = fmt.Fprintf(out, "\nThe story came true: every step was seen, in %s.\n", took.Round(100*time.Millisecond))
+		_, _ = fmt.Fprintf(out, "The story came true: every step was seen, in %s.\n", took.Round(100*time.Millisecond))
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"time"
@@ -41,13 +40,16 @@ Deployment is enough.`)
 	if err := parseUp(flags, args, &o.UpOptions); err != nil {
 		return err
 	}
+	if err := o.Validate(); err != nil {
+		return usageError{err}
+	}
 	return demo.Play(ctx, o)
 }
 
 // parseUp adds the flags that every command with a cluster has, and reads the command line.
-func parseUp(flags *flag.FlagSet, args []string, o *demo.UpOptions) error {
+func parseUp(flags flags, args []string, o *demo.UpOptions) error {
 	flags.StringVar(&o.Dir, "dir", "", "empty `folder` for the sandbox while it runs (default: a temporary one)")
-	if err := parse(flags, args); err != nil {
+	if err := flags.parse(args); err != nil {
 		return err
 	}
 	self, err := os.Executable()

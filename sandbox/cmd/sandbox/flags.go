@@ -18,16 +18,23 @@ type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-// newFlags are the flags of one command, with the text that goes above them in its help.
-func newFlags(name, about string) *flag.FlagSet {
-	flags := flag.NewFlagSet(name, flag.ContinueOnError)
-	flags.SetOutput(discard{})
-	flags.Usage = func() {
-		fmt.Fprintf(os.Stdout, "Usage: sandbox %s [flags]\n\n%s\n\nFlags:\n", name, about)
-		flags.SetOutput(os.Stdout)
-		flags.PrintDefaults()
-	}
-	return flags
+// flags are the flags of one command, with the text that goes above them in its help.
+type flags struct {
+	*flag.FlagSet
+	about string
+}
+
+func newFlags(name, about string) flags {
+	f := flags{flag.NewFlagSet(name, flag.ContinueOnError), about}
+	f.SetOutput(discard{})
+	f.Usage = func() {}
+	return f
+}
+
+func (f flags) help() {
+	fmt.Fprintf(os.Stdout, "Usage: sandbox %s [flags]\n\n%s\n\nFlags:\n", f.Name(), f.about)
+	f.SetOutput(os.Stdout)
+	f.PrintDefaults()
 }
 
 // discard keeps the flag package from printing an error that report prints better.
@@ -36,14 +43,15 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // parse reads the command line; nothing but flags may be on it.
-func parse(flags *flag.FlagSet, args []string) error {
-	switch err := flags.Parse(args); {
+func (f flags) parse(args []string) error {
+	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
+		f.help()
 		return errHelp
 	case err != nil:
 		return usageError{err}
-	case flags.NArg() > 0:
-		return usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
+	case f.NArg() > 0:
+		return usageError{fmt.Errorf("unexpected argument %q", f.Arg(0))}
 	}
 	return nil
 }
