@@ -10,17 +10,36 @@ import (
 	"homecluster.dev/autoscaler/internal/core/facts"
 )
 
-// inChoosingOrder sorts slots into the order in which they are handed out: fewest recent failures first, then cheapest,
+// inChoosingOrder is the slots in the order in which they are handed out: fewest recent failures first, then cheapest,
 // then least recently used, then by name. Never by chance: two providers agree, and a person can foretell.
-func inChoosingOrder(v View, slots []Slot) {
-	slices.SortFunc(slots, func(a, b Slot) int {
+func inChoosingOrder(v View, slots []Slot) []Slot {
+	candidates := make([]candidate, len(slots))
+	for i, s := range slots {
+		rate, priced := hourlyRate(s)
+		candidates[i] = candidate{slot: s, failures: recentFailures(v, s), rate: rate, priced: priced, used: lastUsed(s)}
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(
-			cmp.Compare(recentFailures(v, a), recentFailures(v, b)),
+			cmp.Compare(a.failures, b.failures),
 			comparePrice(a, b),
-			lastUsed(a).Compare(lastUsed(b)),
-			strings.Compare(a.Name, b.Name),
+			a.used.Compare(b.used),
+			strings.Compare(a.slot.Name, b.slot.Name),
 		)
 	})
+	var ordered []Slot
+	for _, c := range candidates {
+		ordered = append(ordered, c.slot)
+	}
+	return ordered
+}
+
+// candidate is a slot with what it is chosen by, read once.
+type candidate struct {
+	slot     Slot
+	failures int32
+	rate     float64
+	priced   bool
+	used     time.Time
 }
 
 // recentFailures is the streak of failures the slot's newest episode ended with, forgotten after the longest cool-off.
@@ -35,15 +54,13 @@ func recentFailures(v View, s Slot) int32 {
 }
 
 // comparePrice puts the cheaper slot first and one without a price last.
-func comparePrice(a, b Slot) int {
-	aRate, aPriced := hourlyRate(a)
-	bRate, bPriced := hourlyRate(b)
+func comparePrice(a, b candidate) int {
 	switch {
-	case aPriced && bPriced:
-		return cmp.Compare(aRate, bRate)
-	case aPriced:
+	case a.priced && b.priced:
+		return cmp.Compare(a.rate, b.rate)
+	case a.priced:
 		return -1
-	case bPriced:
+	case b.priced:
 		return 1
 	}
 	return 0

@@ -2,8 +2,6 @@ package pool
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -27,12 +25,12 @@ func PlanIncrease(v View, delta int32) ([]Slot, error) {
 // obstacles lists why slots are not offerable, for a message.
 func (s *Summary) obstacles() string {
 	var b strings.Builder
-	for i, name := range slices.Sorted(maps.Keys(s.Refused)) {
+	for i, refused := range s.Unoffered {
 		if i == maxNamed {
-			fmt.Fprintf(&b, "; and %d more", len(s.Refused)-maxNamed)
+			fmt.Fprintf(&b, "; and %d more", len(s.Unoffered)-maxNamed)
 			break
 		}
-		fmt.Fprintf(&b, "; %s: %s", name, s.Refused[name].Detail)
+		fmt.Fprintf(&b, "; %s: %s", refused.Slot, refused.Detail())
 	}
 	return b.String()
 }

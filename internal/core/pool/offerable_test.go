@@ -45,7 +45,7 @@ func TestOfferable(t *testing.T) {
 		"a marked claim still owns the slot":                   {objects: []metav1.Object{group(), slot("a"), claim("a", 1, v2.ClaimReady, marked, deleted)}, want: ObstacleClaimed},
 		"a failed boot is still being reversed":                {objects: []metav1.Object{group(), slot("a"), claim("a", 1, "", failed(v2.ReasonDeadlineExceeded), stillReversing)}, want: ObstacleOwesReversal},
 		"an ended claim that is going away":                    {objects: []metav1.Object{group(), slot("a"), claim("a", 1, v2.ClaimCompleted, deleted)}, want: ObstacleClaimDeleting},
-		"an unclaimed shutdown whose first Job exists":         {objects: []metav1.Object{group(), slot("a", unclaimed)}, want: ObstacleOwesReversal},
+		"an unclaimed shutdown whose first Job exists":         {objects: []metav1.Object{group(), slot("a", unclaimed)}, want: ObstacleUnclaimedShutdown},
 		"an unfinished Job":                                    {objects: []metav1.Object{group(), slot("a"), job("a")}, want: ObstacleJobUnfinished},
 		"a hold":                                               {objects: []metav1.Object{group(), slot("a", suspended)}, want: ObstacleHeld},
 		"a hold that ends by itself says when":                 {objects: []metav1.Object{group(), slot("a", heldUntil("2026-03-04T12:05:00Z"))}, want: ObstacleHeld, until: noon.Add(5 * time.Minute)},
@@ -68,7 +68,7 @@ func TestOfferable(t *testing.T) {
 			if refusal.Obstacle != test.want || !refusal.Until.Equal(test.until) {
 				t.Errorf("got %+v, want %s until %s", refusal, test.want, test.until)
 			}
-			if test.want != "" && refusal.Detail == "" {
+			if test.want != "" && refusal.Detail() == "" {
 				t.Error("the obstacle has no words for a person")
 			}
 		})

@@ -150,7 +150,7 @@ func bootsCondition(v View, boots []int64) metav1.Condition {
 	var cooling []string
 	for _, s := range v.own() {
 		if refusal := coolingOff(v, s); refusal != nil {
-			cooling = append(cooling, s.Name+" "+refusal.Detail)
+			cooling = append(cooling, s.Name+" "+refusal.Detail())
 		}
 	}
 	p95, budget := percentile95(boots), v.Policy.EffectiveBudget()

@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -19,12 +21,17 @@ type Summary struct {
 	Instances []Instance
 	// Offerable are the slots that may be handed out, in the order in which they will be.
 	Offerable []Slot
-	// Refused says of every other slot what stands in its way, by slot name.
-	Refused map[string]*Refusal
+	// Unoffered says of every other slot what stands in its way, by slot name.
+	Unoffered []Unoffered
 	// ValidUntil is when time alone may change the summary; zero: only a changed object does.
 	ValidUntil time.Time
+}
 
-	bySlot map[string]int
+// Unoffered is a slot that is not offerable.
+type Unoffered struct {
+	// Slot is the slot's name.
+	Slot string
+	*Refusal
 }
 
 // Instance is one listed machine.
@@ -43,8 +50,8 @@ func (i Instance) Counted() bool { return i.State != Deleting }
 
 // InstanceOf is the instance of a slot, if the group lists one.
 func (s *Summary) InstanceOf(slot string) (Instance, bool) {
-	i, ok := s.bySlot[slot]
-	if !ok {
+	i, found := slices.BinarySearchFunc(s.Instances, slot, func(i Instance, slot string) int { return strings.Compare(i.Slot, slot) })
+	if !found {
 		return Instance{}, false
 	}
 	return s.Instances[i], true
@@ -52,34 +59,38 @@ func (s *Summary) InstanceOf(slot string) (Instance, bool) {
 
 // Summarize reads the view once.
 func Summarize(v View) *Summary {
-	sum := &Summary{Refused: map[string]*Refusal{}, bySlot: map[string]int{}}
+	sum := &Summary{}
+	refusals := make([]*Refusal, len(v.Slots))
 	var free []Slot
-	for _, s := range v.Slots {
-		refusal := Offerable(v, s)
-		if refusal == nil {
+	for i, s := range v.Slots {
+		if refusals[i] = Offerable(v, s); refusals[i] == nil {
 			free = append(free, s)
-			continue
 		}
-		sum.Refused[s.Name] = refusal
-		sum.until(refusal.Until)
 	}
 	errored := erroredBoots(v, free)
-	for _, s := range v.Slots {
-		sum.add(v, s, errored[s.Name])
-	}
-	for _, s := range free {
-		if errored[s.Name] != nil {
-			sum.Refused[s.Name] = refuse(ObstacleErrored, "the failed boot of claim %s still counts", errored[s.Name].Name)
-			continue
+	for i, s := range v.Slots {
+		failed := errored[s.Name]
+		sum.add(v, s, failed)
+		switch {
+		case refusals[i] != nil:
+			sum.refuse(s, refusals[i])
+		case failed != nil:
+			sum.refuse(s, &Refusal{Obstacle: ObstacleErrored, name: failed.Name})
+		default:
+			sum.Offerable = append(sum.Offerable, s)
 		}
-		sum.Offerable = append(sum.Offerable, s)
 	}
-	inChoosingOrder(v, sum.Offerable)
+	sum.Offerable = inChoosingOrder(v, sum.Offerable)
 	sum.Max = sum.Target + int32(len(sum.Offerable))
 	if v.Group != nil {
 		sum.Min = min(max(v.Group.Spec.MinSize, 0), sum.Max)
 	}
 	return sum
+}
+
+func (s *Summary) refuse(slot Slot, refusal *Refusal) {
+	s.Unoffered = append(s.Unoffered, Unoffered{Slot: slot.Name, Refusal: refusal})
+	s.until(refusal.Until)
 }
 
 // add lists the slot's machine, if the group has one.
@@ -94,7 +105,6 @@ func (s *Summary) add(v View, slot Slot, errored *v2.NodeClaim) {
 		return
 	}
 	instance.ID = slot.InstanceID(instance.Claim)
-	s.bySlot[slot.Name] = len(s.Instances)
 	s.Instances = append(s.Instances, instance)
 	if instance.Counted() {
 		s.Target++

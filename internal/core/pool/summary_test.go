@@ -190,8 +190,8 @@ func TestTargetIsWhatIsListed(t *testing.T) {
 		if sum.Min > sum.Max || sum.Max > int32(len(v.Slots)) || sum.Target > sum.Max {
 			t.Fatalf("seed %d: min %d, target %d, max %d of %d slots", seed, sum.Min, sum.Target, sum.Max, len(v.Slots))
 		}
-		if len(sum.Offerable)+len(sum.Refused) != len(v.Slots) {
-			t.Fatalf("seed %d: %d offerable, %d refused, %d slots", seed, len(sum.Offerable), len(sum.Refused), len(v.Slots))
+		if len(sum.Offerable)+len(sum.Unoffered) != len(v.Slots) {
+			t.Fatalf("seed %d: %d offerable, %d refused, %d slots", seed, len(sum.Offerable), len(sum.Unoffered), len(v.Slots))
 		}
 		if registered := registeredIn(v); registered > sum.Target {
 			t.Fatalf("seed %d: %d nodes of the group, target %d", seed, registered, sum.Target)

@@ -75,9 +75,11 @@ func (s *Store) answer(name string, now time.Time) (*Answer, bool) {
 	}
 	view := pool.View{Now: now, Namespace: s.namespace, Name: name, Group: group, Policy: policy.For(s.base, group)}
 	var until time.Time
+	view.Slots = make([]pool.Slot, 0, len(s.membersOfGroups[name]))
 	for _, slot := range s.membersOfGroups[name] {
-		view.Slots = append(view.Slots, s.viewOf(slot, s.slots[slot]))
-		until = earlier(until, s.slots[slot].validUntil())
+		e := s.slots[slot]
+		view.Slots = append(view.Slots, s.viewOf(slot, e))
+		until = earlier(until, e.viewUntil)
 	}
 	answer := &Answer{View: view, Summary: pool.Summarize(view), Broken: pool.Broken(view)}
 	answer.validUntil = earlier(until, answer.ValidUntil)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/pool"
 )
 
 // ownWriteFor is how long a write of this process is shown though no informer confirmed it. An object that came and went
@@ -21,6 +22,9 @@ type entry struct {
 	claims map[types.UID]*record
 	jobs   map[string]*batchv1.Job
 
+	// view is the slot as it was at the last change, shown until viewUntil if that is set.
+	view      pool.Slot
+	viewUntil time.Time
 	// The keys under which the store indexed the entry.
 	groups, ids []string
 	kubeNode    string

@@ -184,7 +184,8 @@ func (s *Store) change(slot string, edit func(*entry)) {
 }
 
 func (s *Store) index(slot string, e *entry) {
-	view := s.viewOf(slot, e)
+	view := s.makeView(slot, e)
+	e.view, e.viewUntil = view, e.validUntil()
 	e.groups, e.ids = view.Groups(), view.ProviderIDs()
 	if e.slot != nil {
 		e.kubeNode = e.slot.Spec.KubernetesNodeName
@@ -211,8 +212,17 @@ func (s *Store) unindex(slot string, e *entry) {
 	e.kubeNode = ""
 }
 
-// viewOf is the slot as a view shows it now. The caller holds the lock.
+// viewOf is the slot as a view shows it now: as it was at its last change, unless an own write of this process was shown
+// long enough since. The caller holds the lock for writing.
 func (s *Store) viewOf(name string, e *entry) pool.Slot {
+	if !e.viewUntil.IsZero() && !s.clock.Now().Before(e.viewUntil) {
+		e.view = s.makeView(name, e)
+		e.viewUntil = e.validUntil()
+	}
+	return e.view
+}
+
+func (s *Store) makeView(name string, e *entry) pool.Slot {
 	view := pool.Slot{Name: name, Object: e.slot, Claims: e.effective(s.clock.Now())}
 	if e.slot != nil {
 		view.KubeNode = s.kubeNodes[e.slot.Spec.KubernetesNodeName]
