@@ -10,7 +10,8 @@ tool   := go tool -modfile=$(CURDIR)/tools/go.mod
 stage  := hack/stage
 
 # What make generate writes: make verify compares it before and after, and CI with what is committed.
-export GENERATED := api/v2alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml proto/externalgrpc docs/lifecycle.md
+export GENERATED := api/v2alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml proto/externalgrpc \
+	docs/lifecycle.md docs/reference
 
 .PHONY: help
 help: ## Say what can be made
@@ -50,11 +51,12 @@ fmt: ## Format the sources
 	gofmt -w .
 
 .PHONY: generate
-generate: ## Write deepcopy functions, CRDs, RBAC, the protocol's Go code and docs/lifecycle.md
+generate: ## Write deepcopy functions, CRDs, RBAC, the protocol's Go code and the generated docs
 	$(tool) controller-gen object crd paths=./api/... output:crd:dir=config/crd/bases
 	$(tool) controller-gen rbac:roleName=homelab-autoscaler paths=./internal/... output:rbac:dir=config/rbac
 	$(tool) buf generate
 	go run ./hack/lifecycle
+	go run ./hack/reference
 
 .PHONY: build
 build: ## Build bin/homelab-autoscaler, static, with the version that git knows, or VERSION=...
