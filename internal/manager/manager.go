@@ -50,7 +50,6 @@ type Manager struct {
 // with the context.
 func Run(ctx context.Context, c config.Config) error {
 	log := logger(c.Log)
-	ctrl.SetLogger(log)
 	klog.SetLogger(log)
 	reach, err := c.RestConfig()
 	if err != nil {
@@ -76,6 +75,8 @@ func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 	if m.log.GetSink() == nil {
 		m.log = logr.Discard()
 	}
+	// The libraries log to one place per process, the first that they are told.
+	ctrl.SetLogger(m.log)
 	if o.Policy != nil {
 		m.policy = *o.Policy
 	}

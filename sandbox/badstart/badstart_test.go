@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,9 +23,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	clock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/config"
+	"homecluster.dev/autoscaler/internal/manager"
 	"homecluster.dev/autoscaler/sandbox/controlplane"
 	"homecluster.dev/autoscaler/sandbox/controlplane/pki"
 )
@@ -101,7 +105,8 @@ func TestABadStartOnARealAPIServerIsOneClearLine(t *testing.T) {
 	w.fails("a user who may read and not act", w.user("reader"), "home", "missing rights, apply the Role and ClusterRole of config/rbac "+
 		"(or the Helm chart): patch nodes, delete nodes, create pods/eviction")
 
-	w.uninstall("nodes")
+	w.endsWith("a running manager's kind goes away", func() { w.uninstall("nodes") },
+		"the API server does not serve nodes.infra.homecluster.dev in version v2alpha1"+install)
 	w.fails("one of our kinds is not served", cp.Config(), "home",
 		"the API server does not serve nodes.infra.homecluster.dev in version v2alpha1"+install)
 }
@@ -175,6 +180,50 @@ func (w world) fails(name string, as *rest.Config, namespace, want string) {
 			t.Errorf("on standard output: %s", out.String())
 		}
 	})
+}
+
+// endsWith runs a manager until it is ready, lets something happen, and compares what it ends with.
+func (w world) endsWith(name string, happens func(), want string) {
+	w.t.Run(name, func(t *testing.T) {
+		steps := clock.NewFakeClock(time.Now())
+		m, err := manager.New(w.cp.Config(), config.Config{Namespace: "home", GRPCAddress: "127.0.0.1:0", MetricsAddress: config.Off,
+			ProbeAddress: "127.0.0.1:0", StartTimeout: time.Minute}, manager.Options{Clock: steps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(t.Context()) }()
+		err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			return ready(m.ProbeAddress()), nil
+		})
+		if err != nil {
+			t.Fatalf("never ready: %v", err)
+		}
+		happens()
+		deadline := time.After(time.Minute)
+		for {
+			select {
+			case err := <-ended:
+				if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
+					t.Error(diff)
+				}
+				return
+			case <-deadline:
+				t.Fatal("the manager goes on")
+			case <-time.After(50 * time.Millisecond):
+				steps.Step(10 * time.Second)
+			}
+		}
+	})
+}
+
+func ready(address string) bool {
+	response, err := http.Get("http://" + address + "/readyz")
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
 }
 
 func (w world) user(name string) *rest.Config {
