@@ -41,42 +41,46 @@ type Checklist struct {
 // NewChecklist is the story of n machines.
 func NewChecklist(n int) *Checklist {
 	c := &Checklist{}
-	c.times(n, ScaleUp, "the scheduler finds no place for %d %s", "pod", PodUnschedulable, (*World).sayPods)
-	c.times(n, ScaleUp, "%d %s pending: a machine is asked for per pod", "claim", ClaimPending, (*World).sayClaims)
-	c.times(n, ScaleUp, "%d %s booting", "claim", ClaimBooting, (*World).sayClaims)
+	c.times(n, ScaleUp, "the scheduler finds no place for %s", "pod", PodUnschedulable, (*World).sayPods)
+	c.times(n, ScaleUp, "%s pending: a machine is asked for per pod", "claim", ClaimPending, (*World).sayClaims)
+	c.times(n, ScaleUp, "%s booting", "claim", ClaimBooting, (*World).sayClaims)
 	asked := c.add(Step{Text: fmt.Sprintf("the target size is %d", n), Act: ScaleUp, After: none,
 		Seen:    func(w *World) bool { return w.peak == int32(n) },
 		Instead: (*World).sayTarget})
-	c.times(n, ScaleUp, "%d startup %s complete", "Job", StartupComplete, (*World).sayJobs)
-	c.times(n, ScaleUp, "the power log shows %d %s switched on", "machine", PowerOn, (*World).sayPower)
-	c.times(n, ScaleUp, "%d %s registered and Ready", "kubeNode", KubeNodeReady, (*World).sayKubeNodes)
-	c.times(n, ScaleUp, "%d %s ready", "claim", ClaimReady, (*World).sayClaims)
-	running := c.times(n, ScaleUp, "%d %s running, one to a machine", "pod", PodRunning, (*World).sayPods)
+	c.times(n, ScaleUp, "%s complete", "startup Job", StartupComplete, (*World).sayJobs)
+	c.times(n, ScaleUp, "the power log shows %s switched on", "machine", PowerOn, (*World).sayPower)
+	c.times(n, ScaleUp, "%s registered and Ready", "kubeNode", KubeNodeReady, (*World).sayKubeNodes)
+	c.times(n, ScaleUp, "%s ready", "claim", ClaimReady, (*World).sayClaims)
+	running := c.times(n, ScaleUp, "%s running, one to a machine", "pod", PodRunning, (*World).sayPods)
 
 	gone := c.add(Step{Text: "the Deployment wants no pods, and they are gone", Act: ScaleDown, After: running,
 		Seen: func(w *World) bool { return len(w.pods) == 0 }, Instead: (*World).sayPods})
-	c.times(n, ScaleDown, "%d idle %s tainted and cordoned", "kubeNode", KubeNodeTaken, (*World).sayKubeNodes)
-	c.times(n, ScaleDown, "%d %s given back by DeleteNodes", "claim", ClaimReturned, (*World).sayClaims)
+	c.times(n, ScaleDown, "%s tainted and cordoned", "idle kubeNode", KubeNodeTaken, (*World).sayKubeNodes)
+	c.times(n, ScaleDown, "%s given back by DeleteNodes", "claim", ClaimReturned, (*World).sayClaims)
 	c.add(Step{Text: "the target size is 0", Act: ScaleDown, After: max(asked, gone),
 		Seen: func(w *World) bool { return w.targetSize() == 0 }, Instead: (*World).sayTarget})
-	c.times(n, ScaleDown, "%d shutdown %s complete", "Job", ShutdownComplete, (*World).sayJobs)
-	c.times(n, ScaleDown, "the power log shows %d %s switched off", "machine", PowerOff, (*World).sayPower)
-	removed := c.times(n, ScaleDown, "%d %s removed", "kubeNode", KubeNodeGone, (*World).sayKubeNodes)
-	c.times(n, ScaleDown, "%d %s completed", "claim", ClaimCompleted, (*World).sayClaims)
+	c.times(n, ScaleDown, "%s complete", "shutdown Job", ShutdownComplete, (*World).sayJobs)
+	c.times(n, ScaleDown, "the power log shows %s switched off", "machine", PowerOff, (*World).sayPower)
+	removed := c.times(n, ScaleDown, "%s removed", "kubeNode", KubeNodeGone, (*World).sayKubeNodes)
+	c.times(n, ScaleDown, "%s completed", "claim", ClaimCompleted, (*World).sayClaims)
 	c.add(Step{Text: "every slot is off, its last claim remembered", Act: ScaleDown, After: removed,
 		Seen: func(w *World) bool { return w.atRest(n) }, Instead: (*World).saySlots})
-	c.add(Step{Text: fmt.Sprintf("the power log shows exactly %d power-ons, and every machine off", n), Act: ScaleDown, After: removed,
+	c.add(Step{Text: fmt.Sprintf("the power log shows exactly %s, and every machine off", plural(n, "power-on")), Act: ScaleDown, After: removed,
 		Seen: func(w *World) bool { return w.presses == n && w.ons == n && len(w.running()) == 0 }, Instead: (*World).sayPower})
 	return c
 }
 
 // times adds a step that is seen once the fact was seen of exactly n things.
 func (c *Checklist) times(n int, act Act, format, noun string, fact Fact, instead func(*World) string) int {
+	return c.add(Step{Text: fmt.Sprintf(format, plural(n, noun)), Act: act, After: none, Instead: instead,
+		Seen: func(w *World) bool { return w.count(fact) == n }})
+}
+
+func plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return c.add(Step{Text: fmt.Sprintf(format, n, noun), Act: act, After: none, Instead: instead,
-		Seen: func(w *World) bool { return w.count(fact) == n }})
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 func (c *Checklist) add(step Step) int {

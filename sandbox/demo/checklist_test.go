@@ -206,7 +206,7 @@ func TestEveryStepCanBeMissed(t *testing.T) {
 				s.power("worker-1", true)
 				s.down()
 			},
-			act: ScaleDown, step: "exactly 1 power-ons", instead: "2 power-ons",
+			act: ScaleDown, step: "exactly 1 power-on,", instead: "2 power-ons",
 		},
 	}
 	for name, test := range tests {
