@@ -25,7 +25,9 @@ func boot(r *run) {
 			r.startBoot(c)
 		}
 	case v2.ClaimBooting:
-		r.repairBoot(c)
+		if !r.frozen {
+			r.repairBoot(c)
+		}
 	}
 }
 
@@ -89,7 +91,7 @@ func (r *run) startBoot(c *claim) {
 // repairBoot makes the startup Job whose record was saved by a manager that did not live to create it.
 func (r *run) repairBoot(c *claim) {
 	record := lastJob(c.Status.Jobs, v2.OperationStartup)
-	if record == nil || record.UID != "" || record.Outcome != "" || r.hold.Held || !r.clearJobs(v2.OperationStartup) {
+	if record == nil || record.UID != "" || record.Outcome != "" || r.hold.Held || !r.noneUnfinished() {
 		return
 	}
 	r.act(r.newJob(c, v2.OperationStartup, record.N, c.Name).action)

@@ -15,10 +15,14 @@ func (r *run) shutdown(v *reversal) *offBelief {
 	last := lastJob(*v.jobs, v2.OperationShutdown)
 	switch {
 	case last == nil:
-		r.newShutdown(v, 1)
+		if r.noneUnfinished() { // an earlier reversal's Job may still be going away
+			r.newShutdown(v, 1)
+		}
 		return nil
 	case last.Outcome == "" && last.UID == "":
-		r.act(r.newJob(v.claim, v2.OperationShutdown, last.N, v.prefix).action)
+		if r.noneUnfinished() {
+			r.act(r.newJob(v.claim, v2.OperationShutdown, last.N, v.prefix).action)
+		}
 		return nil
 	case last.Outcome == "":
 		r.shutdownOverdue(last)
