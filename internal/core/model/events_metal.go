@@ -1,0 +1,66 @@
+package model
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"homecluster.dev/autoscaler/internal/core/facts"
+)
+
+// metalEvents are what the machine and its kubelet do by themselves.
+func metalEvents() []event {
+	booting := when(func(s *State) bool { return s.Metal.On && !s.Metal.Registered })
+	return []event{
+		{name: "the kubelet registers", options: booting, happen: func(s *State, _ uint8) { s.register() }},
+		{name: "the kubelet registers with a readiness taint", kind: Taints, options: booting,
+			happen: func(s *State, _ uint8) { s.register(gateTaint()) }},
+		{name: "the agent takes its readiness taint away",
+			options: when(func(s *State) bool {
+				return s.Metal.Heard && s.KubeNode != nil && slices.Contains(s.KubeNode.Spec.Taints, gateTaint())
+			}),
+			happen: func(s *State, _ uint8) { s.untaint(gateTaint()) }},
+		{name: "the kubelet goes silent, the machine stays on", kind: Silences,
+			options: when(func(s *State) bool { return s.Metal.Heard }), happen: func(s *State, _ uint8) { s.Metal.Heard = false }},
+		{name: "the kubelet returns", kind: Returns,
+			options: when(func(s *State) bool { return s.Metal.On && s.Metal.Registered && !s.Metal.Heard }),
+			happen: func(s *State, _ uint8) {
+				s.Metal.Heard = true
+				if s.KubeNode != nil {
+					s.report(corev1.ConditionTrue)
+				}
+			}},
+		{name: "the machine loses power", kind: Deaths,
+			options: when(func(s *State) bool { return s.Metal.On }), happen: func(s *State, _ uint8) { s.Metal = s.Metal.stopped(Works) }},
+		{name: "somebody presses the power button", kind: Rises,
+			options: when(func(s *State) bool { return !s.Metal.On }), happen: func(s *State, _ uint8) { s.Metal = s.Metal.started(Works) }},
+		{name: "the machine's switch is read", kind: Polls,
+			options: when(func(s *State) bool { return !s.Reading.At.Equal(s.Now) }), happen: func(s *State, _ uint8) { s.poll() }},
+	}
+}
+
+func (s *State) untaint(taint corev1.Taint) {
+	s.kubeNode(func(n *corev1.Node) {
+		n.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t corev1.Taint) bool { return t == taint })
+	})
+}
+
+// jumps are how far the clock can jump: past a settle time, past a whole boot, past every clock there is but the longest
+// cool-off.
+var jumps = []time.Duration{3 * time.Minute, 13 * time.Minute, 65 * time.Minute}
+
+// clockEvents let time pass without regard to what anybody waits for.
+func clockEvents() []event {
+	return []event{{
+		name: "* pass", kind: Jumps,
+		options: func(*State) []uint8 { return []uint8{0, 1, 2} },
+		happen:  func(s *State, i uint8) { s.Now = s.Now.Add(jumps[i]) },
+		words:   func(_ *State, i uint8) string { return jumps[i].String() },
+	}}
+}
+
+// caTaint is what cluster-autoscaler leaves on a kubeNode it is about to delete.
+func caTaint() corev1.Taint {
+	return corev1.Taint{Key: facts.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule}
+}

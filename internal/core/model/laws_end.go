@@ -1,0 +1,144 @@
+package model
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/slot"
+)
+
+// endLaws: nothing ends that should not, and nothing is forgotten.
+func endLaws() []Law {
+	return []Law{
+		{Name: "a ready claim is never ended by a boot's deadline", decision: noLateDeadline},
+		{Name: "a claim's phase moves only along the table", change: legalMoves},
+		{Name: "a committed claim has our finalizer", change: guarded},
+		{Name: "a slot with a committed machine has our finalizer", change: slotGuarded},
+		{Name: "no finalizer is put on what is being deleted", decision: noLateFinalizer},
+		{Name: "a claim that owes a reversal is let go only when its machine is off, or taken for off", decision: owesUntilOff},
+		{Name: "an ended claim says when it ended and whether it had a machine", change: endsInFull},
+		{Name: "the digest tells of the newest committed claim", change: digestIsTrue},
+	}
+}
+
+func noLateDeadline(_ slot.Input, d slot.Decision) string {
+	for _, c := range d.Claims {
+		if facts.Phase(c.Claim) != v2.ClaimReady || c.Status.Phase != v2.ClaimFailed {
+			continue
+		}
+		switch c.Status.Reason {
+		case v2.ReasonDeadlineExceeded, v2.ReasonStuckTransition, v2.ReasonReadinessGateTimeout,
+			v2.ReasonStartupJobFailed, v2.ReasonStartupJobTimeout, v2.ReasonAttemptLimitExceeded:
+			return wrong("claim %s: %s", c.Claim.Name, c.Status.Reason)
+		}
+	}
+	return ""
+}
+
+// legalMoves has the phase table once more, written from the API's page and not from the code.
+func legalMoves(t *Transition) string {
+	for _, after := range t.After.Claims {
+		for _, before := range t.Before.Claims {
+			from, to := facts.Phase(before), facts.Phase(after)
+			if before.UID != after.UID || from == to {
+				continue
+			}
+			legal := map[v2.ClaimPhase]string{v2.ClaimPending: "booting ready completed failed",
+				v2.ClaimBooting: "ready completed failed", v2.ClaimReady: "completed failed"}[from]
+			if !slices.Contains(words(legal), string(to)) {
+				return wrong("claim %s from %s to %s", after.Name, from, to)
+			}
+		}
+	}
+	return ""
+}
+
+func guarded(t *Transition) string {
+	if t.After.Ghost.Stripped {
+		return ""
+	}
+	for _, c := range t.After.Claims {
+		if facts.Live(c) && facts.Committed(c) && !facts.HasFinalizer(c) {
+			return wrong("claim %s is %s without it", c.Name, c.Status.Phase)
+		}
+	}
+	return ""
+}
+
+func slotGuarded(t *Transition) string {
+	n := t.After.Slot
+	if !t.Fresh || t.Refused != nil || n == nil || n.DeletionTimestamp != nil || slices.Contains(n.Finalizers, v2.FinalizerSlot) || !t.Complete {
+		return ""
+	}
+	for _, c := range t.After.Claims {
+		if facts.Live(c) && facts.Committed(c) || facts.OwesReversal(c, n) {
+			return wrong("claim %s is %s", c.Name, c.Status.Phase)
+		}
+	}
+	return ""
+}
+
+func noLateFinalizer(_ slot.Input, d slot.Decision) string {
+	for _, f := range d.Finalizers {
+		if f.Claim != nil && f.Claim.DeletionTimestamp != nil || f.Slot != nil && f.Slot.DeletionTimestamp != nil {
+			return "it is being deleted"
+		}
+	}
+	return ""
+}
+
+func owesUntilOff(in slot.Input, d slot.Decision) string {
+	if in.Slot == nil || in.NamespaceTerminating {
+		return ""
+	}
+	for _, removal := range d.Removals {
+		drop, ok := removal.(slot.DropFinalizer)
+		if !ok || drop.Claim == nil || !facts.OwesReversal(drop.Claim, in.Slot) {
+			continue
+		}
+		status := statusAfter(d, drop.Claim)
+		off := meta.FindStatusCondition(status.Conditions, v2.ConditionMachineObservedOff)
+		if off == nil || !slices.Contains(words("ObservedOff AssumedOff Released NothingBought"), off.Reason) {
+			return wrong("claim %s", drop.Claim.Name)
+		}
+	}
+	return ""
+}
+
+func endsInFull(t *Transition) string {
+	if !t.Fresh || !t.Complete {
+		return ""
+	}
+	for _, c := range t.After.Claims {
+		if facts.Terminal(c) && (c.Status.FinishedAt == nil || meta.FindStatusCondition(c.Status.Conditions, v2.ConditionMachineCommitted) == nil) {
+			return wrong("claim %s is %s", c.Name, c.Status.Phase)
+		}
+	}
+	return ""
+}
+
+func digestIsTrue(t *Transition) string {
+	if !t.Fresh || !t.Complete || t.After.Slot == nil || t.In.Slot == nil {
+		return ""
+	}
+	digest := t.After.Slot.Status.LastClaim
+	var newest *v2.NodeClaim
+	for _, c := range t.After.Claims {
+		if facts.Committed(c) && (newest == nil || facts.Older(newest, c) < 0) {
+			newest = c
+		}
+	}
+	switch {
+	case digest == nil && newest != nil:
+		return wrong("claim %s is %s, and there is none", newest.Name, newest.Status.Phase)
+	case newest == nil || digest.Name != newest.Name && !facts.RequestedAt(newest).After(digest.RequestedAt.Time):
+		return "" // it tells of a later request, whose claim is gone
+	case digest.Name != newest.Name || digest.Phase != newest.Status.Phase || digest.Reason != newest.Status.Reason:
+		return wrong("claim %s is %s (%s), it says %s is %s (%s)", newest.Name, newest.Status.Phase, newest.Status.Reason,
+			digest.Name, digest.Phase, digest.Reason)
+	}
+	return ""
+}

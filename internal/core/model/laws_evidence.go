@@ -1,0 +1,136 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/slot"
+)
+
+// evidenceLaws: what is believed of the machine rests on evidence, and a hold holds.
+func evidenceLaws() []Law {
+	return []Law{
+		{Name: "the kubeNode is never removed while the evidence says on", change: keepsKubeNode},
+		{Name: "the kubeNode is removed only with a machine that is believed off, and where the group wants it", decision: removesByRule},
+		{Name: "off is believed only after a shutdown Job of the reversal started", decision: offByJob},
+		{Name: "a switch that says on forbids to believe in off", decision: switchForbids},
+		{Name: "no power operation starts on a held slot", decision: holdHolds},
+		{Name: "a machine is lost only after its whole time of silence, never while its kubelet reports", decision: lostInTime},
+	}
+}
+
+func words(text string) []string { return strings.Fields(text) }
+
+func fresh(in slot.Input) v2.PowerState {
+	return in.OutOfBand.Fresh(in.Now, in.Policy.ReadingMaxAge).State
+}
+
+func keepsKubeNode(t *Transition) string {
+	removed := t.Decision != nil && t.Before.KubeNode != nil && t.After.KubeNode == nil
+	if removed && t.Before.heard() && fresh(t.In) != v2.PowerOff {
+		return "its kubelet reports"
+	}
+	return ""
+}
+
+func removesByRule(in slot.Input, d slot.Decision) string {
+	removes := slices.ContainsFunc(d.Actions, func(a slot.Action) bool { _, ok := a.(slot.DeleteKubeNode); return ok })
+	if !removes {
+		return ""
+	}
+	state := in.Slot.Status.PowerState
+	if d.Slot != nil {
+		state = d.Slot.Status.PowerState
+	}
+	switch {
+	case facts.KubeletOn(in.KubeNode) && fresh(in) != v2.PowerOff:
+		return "its kubelet reports"
+	case !in.Policy.RemoveKubeNode:
+		return "the group keeps it"
+	case facts.HoldOf(in.Slot, in.Now).Held:
+		return "the slot is held"
+	case state != v2.PowerOff:
+		return "the slot is not said to be off"
+	}
+	return ""
+}
+
+// ends is the reason with which the decision newly says of a claim that its machine is off.
+func ends(c slot.ClaimStatus) string {
+	before := meta.FindStatusCondition(c.Claim.Status.Conditions, v2.ConditionMachineObservedOff)
+	after := meta.FindStatusCondition(c.Status.Conditions, v2.ConditionMachineObservedOff)
+	if after == nil || before != nil && before.Reason == after.Reason {
+		return ""
+	}
+	return after.Reason
+}
+
+func offByJob(_ slot.Input, d slot.Decision) string {
+	for _, c := range d.Claims {
+		reason := ends(c)
+		started := slices.ContainsFunc(c.Status.Jobs, func(r v2.JobRecord) bool {
+			return r.Operation == v2.OperationShutdown && r.StartedAt != nil
+		})
+		if reason == "ObservedOff" && !started && !newerOwes(d, c.Claim) {
+			return wrong("claim %s", c.Claim.Name)
+		}
+	}
+	return ""
+}
+
+// newerOwes is whether the reversal's record is kept on a newer claim: the older one ends with it.
+func newerOwes(d slot.Decision, older *v2.NodeClaim) bool {
+	return slices.ContainsFunc(d.Claims, func(c slot.ClaimStatus) bool {
+		return facts.Older(older, c.Claim) < 0 && ends(c) == "ObservedOff"
+	})
+}
+
+func switchForbids(in slot.Input, d slot.Decision) string {
+	if fresh(in) != v2.PowerOn {
+		return ""
+	}
+	for _, c := range d.Claims {
+		if reason := ends(c); reason == "ObservedOff" || reason == "AssumedOff" {
+			return wrong("claim %s: %s", c.Claim.Name, reason)
+		}
+	}
+	return ""
+}
+
+func holdHolds(in slot.Input, d slot.Decision) string {
+	if !facts.HoldOf(in.Slot, in.Now).Held {
+		return ""
+	}
+	for _, action := range d.Actions {
+		switch a := action.(type) {
+		case slot.CreateJob:
+			return "Job " + a.Job.Name
+		case slot.Evict:
+			return "an eviction"
+		}
+	}
+	return ""
+}
+
+func lostInTime(in slot.Input, d slot.Decision) string {
+	for _, c := range d.Claims {
+		if c.Status.Reason != v2.ReasonMachineGone || facts.Terminal(c.Claim) {
+			continue
+		}
+		off := meta.FindStatusCondition(c.Claim.Status.Conditions, v2.ConditionMachineObservedOff)
+		switch {
+		case facts.KubeletOn(in.KubeNode):
+			return "its kubelet reports"
+		case off == nil || off.Status != metav1.ConditionTrue:
+			return "its silence was never noted"
+		case in.Now.Sub(off.LastTransitionTime.Time) < in.Policy.MachineGoneAfter():
+			return wrong("silent for %s", in.Now.Sub(off.LastTransitionTime.Time))
+		}
+	}
+	return ""
+}

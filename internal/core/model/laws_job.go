@@ -1,0 +1,126 @@
+package model
+
+import (
+	"slices"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/slot"
+)
+
+// jobLaws: the power switch is worked by one Job at a time, and each is counted once.
+func jobLaws() []Law {
+	return []Law{
+		{Name: "a slot has at most one unfinished lifecycle Job", change: oneJob},
+		{Name: "a decision creates no Job beside an unfinished one", decision: noSecondJob},
+		{Name: "a claim has at most one startup Job", change: oneStartup},
+		{Name: "a cordon and a power-off Job are never in one decision", decision: cordonFirst},
+		{Name: "a shutdown attempt is counted once, when its Job is seen to have started", decision: countsOnce},
+		{Name: "a claim's attempt is counted when it commits, and never again", decision: attemptOnce},
+		{Name: "no shutdown Job starts while a committed claim wants the machine", change: spares},
+	}
+}
+
+func oneJob(t *Transition) string {
+	if open := unfinished(&t.After.Objects); len(open) > 1 && len(open) > len(unfinished(&t.Before.Objects)) {
+		return wrong("unfinished: %v", open)
+	}
+	return ""
+}
+
+func unfinished(o *Objects) []string { return unfinishedBut(o, "") }
+
+// unfinishedBut are the unfinished Jobs of other names.
+func unfinishedBut(o *Objects, name string) []string {
+	var names []string
+	for i := range o.Jobs {
+		if !finished(&o.Jobs[i]) && o.Jobs[i].Name != name {
+			names = append(names, o.Jobs[i].Name)
+		}
+	}
+	return names
+}
+
+func noSecondJob(in slot.Input, d slot.Decision) string {
+	creates := append(created(d, startup), created(d, shutdown)...)
+	open := unfinished(&Objects{Jobs: in.Jobs})
+	if len(creates) > 0 && len(creates)+len(open) > 1 {
+		return wrong("creates %d beside %v", len(creates), open)
+	}
+	return ""
+}
+
+func oneStartup(t *Transition) string {
+	made := t.After.Ghost.Startups
+	if t.After.Ghost.Unseen || len(made) == len(t.Before.Ghost.Startups) {
+		return ""
+	}
+	if last := made[len(made)-1]; slices.Contains(made[:len(made)-1], last) {
+		return wrong("a second startup Job for claim %s", last)
+	}
+	return ""
+}
+
+func cordonFirst(_ slot.Input, d slot.Decision) string {
+	for _, action := range d.Actions {
+		patch, ok := action.(slot.PatchKubeNode)
+		if ok && patch.After.Spec.Unschedulable && !patch.Before.Spec.Unschedulable && len(created(d, shutdown)) > 0 {
+			return "both"
+		}
+	}
+	return ""
+}
+
+func countsOnce(in slot.Input, d slot.Decision) string {
+	for _, c := range d.Claims {
+		if wantedNow, got := c.Claim.Status.ShutdownAttempts+newlyStarted(c.Claim.Status.Jobs, c.Status.Jobs), c.Status.ShutdownAttempts; got != wantedNow && got != 0 {
+			return wrong("claim %s had %d, now %d", c.Claim.Name, c.Claim.Status.ShutdownAttempts, got)
+		}
+	}
+	if d.Slot == nil || d.Slot.Status.Unclaimed == nil || in.Slot.Status.Unclaimed == nil {
+		return ""
+	}
+	before, after := in.Slot.Status.Unclaimed, d.Slot.Status.Unclaimed
+	if got := after.ShutdownAttempts; got != before.ShutdownAttempts+newlyStarted(before.Jobs, after.Jobs) && got != 0 {
+		return wrong("the unclaimed machine had %d, now %d", before.ShutdownAttempts, got)
+	}
+	return ""
+}
+
+// newlyStarted is how many shutdown Jobs are first seen to have started.
+func newlyStarted(before, after []v2.JobRecord) int32 {
+	var n int32
+	for _, record := range after {
+		if record.Operation == v2.OperationShutdown && record.StartedAt != nil &&
+			!slices.ContainsFunc(before, func(b v2.JobRecord) bool { return b.Name == record.Name && b.StartedAt != nil }) {
+			n++
+		}
+	}
+	return n
+}
+
+func attemptOnce(_ slot.Input, d slot.Decision) string {
+	for _, c := range d.Claims {
+		before, after := c.Claim.Status.Attempt, c.Status.Attempt
+		if phase := facts.Phase(c.Claim); phase != v2.ClaimPending && before != after {
+			return wrong("claim %s is %s with attempt %d, now %d", c.Claim.Name, phase, before, after)
+		}
+	}
+	return ""
+}
+
+func spares(t *Transition) string {
+	if len(t.After.Jobs) != len(t.Before.Jobs) {
+		return ""
+	}
+	for i := range t.After.Jobs {
+		j := &t.After.Jobs[i]
+		if operation(j) != shutdown || len(j.Pods) == 0 || len(t.Before.Jobs[i].Pods) > 0 {
+			continue
+		}
+		if c := t.After.wanted(); c != nil && facts.Committed(c) {
+			return wrong("%s starts while claim %s is %s", j.Name, c.Name, c.Status.Phase)
+		}
+	}
+	return ""
+}

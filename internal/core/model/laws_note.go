@@ -1,0 +1,148 @@
+package model
+
+import (
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/slot"
+)
+
+// stepLaws: what holds of every answer of Step by its form.
+func stepLaws() []Law {
+	return []Law{
+		{Name: "a wake is in the future", decision: func(in slot.Input, d slot.Decision) string {
+			if !d.Wake.IsZero() && !d.Wake.After(in.Now) {
+				return wrong("at %s it wakes at %s", in.Now, d.Wake)
+			}
+			return ""
+		}},
+		{Name: "a decision that writes nothing says nothing", decision: func(_ slot.Input, d slot.Decision) string {
+			if d.Empty() && len(d.Notes) > 0 {
+				return d.Notes[0].Reason
+			}
+			return ""
+		}},
+	}
+}
+
+// noteLaws: each transition is told once, and nothing else is told.
+func noteLaws() []Law {
+	return []Law{
+		{Name: "every move of a claim has its one event, and every event its move", decision: claimNotes},
+		{Name: "every transition of a slot has its one event, and every event its transition", decision: slotNotes},
+	}
+}
+
+// expected counts the events that a decision must carry.
+type expected map[string]int
+
+func (e expected) of(reason string, holds bool) {
+	if holds {
+		e[reason]++
+	}
+}
+
+// judge compares with the notes of those reasons that the decision carries.
+func (e expected) judge(d slot.Decision, reasons ...string) string {
+	for _, reason := range reasons {
+		got := 0
+		for _, note := range d.Notes {
+			if note.Reason == reason {
+				got++
+			}
+		}
+		if got != e[reason] {
+			return wrong("%d events %s for %d transitions", got, reason, e[reason])
+		}
+	}
+	return ""
+}
+
+func claimNotes(_ slot.Input, d slot.Decision) string {
+	e := expected{}
+	handover := false
+	for _, c := range d.Claims {
+		handover = handover || c.Status.Reason == v2.ReasonSuperseded && !facts.Terminal(c.Claim) && facts.Committed(c.Claim)
+	}
+	for _, c := range d.Claims {
+		before, after := facts.Phase(c.Claim), c.Status.Phase
+		cancelled := c.Status.EndedBy != nil && c.Status.EndedBy.By != "deletion of slot "+machine
+		e.of(v2.EventClaimCreated, c.Claim.Status.CreatedBy == nil && c.Status.CreatedBy != nil)
+		e.of(v2.EventClaimCancelled, c.Claim.Status.EndedBy == nil && cancelled)
+		if before == after {
+			continue
+		}
+		e.of(v2.EventClaimBooting, after == v2.ClaimBooting && !handover)
+		e.of(v2.EventClaimReady, after == v2.ClaimReady && !handover || after == v2.ClaimReady && noted(d, v2.EventClaimReady, c.Claim))
+		e.of(v2.EventClaimSuperseded, after == v2.ClaimFailed && c.Status.Reason == v2.ReasonSuperseded)
+		e.of(v2.EventClaimFailed, after == v2.ClaimFailed && c.Status.Reason != v2.ReasonSuperseded)
+		e.of(v2.EventClaimCompleted, after == v2.ClaimCompleted && !cancelled && before != v2.ClaimPending)
+	}
+	return e.judge(d, v2.EventClaimCreated, v2.EventClaimCancelled, v2.EventClaimBooting, v2.EventClaimReady,
+		v2.EventClaimSuperseded, v2.EventClaimFailed, v2.EventClaimCompleted)
+}
+
+// noted is whether the decision carries that event on the claim.
+func noted(d slot.Decision, reason string, c *v2.NodeClaim) bool {
+	for _, note := range d.Notes {
+		if note.Reason == reason && note.Claim == c {
+			return true
+		}
+	}
+	return false
+}
+
+func slotNotes(in slot.Input, d slot.Decision) string {
+	if in.Slot == nil {
+		return ""
+	}
+	e := expected{}
+	boots, readies, firstDowns, assumed := 0, 0, 0, 0
+	for _, note := range d.Notes {
+		switch note.Reason {
+		case v2.EventClaimBooting:
+			boots++
+		case v2.EventClaimReady:
+			readies++
+		}
+	}
+	for _, job := range created(d, shutdown) {
+		if job.Name[len(job.Name)-len("-down-1"):] == "-down-1" && recorded(d, job.Name) {
+			firstDowns++
+		}
+	}
+	after := in.Slot.Status
+	if d.Slot != nil {
+		after = d.Slot.Status
+	}
+	if after.PowerSource == v2.PowerSourceAssumed && in.Slot.Status.PowerSource != v2.PowerSourceAssumed {
+		assumed++
+	}
+	e[v2.EventScaleUpRequested], e[v2.EventScaleUpCompleted] = boots, readies
+	e[v2.EventScaleDownRequested], e[v2.EventMachineAssumedOff] = firstDowns, assumed
+	e.of(v2.EventUnclaimedMachine, in.Slot.Status.Unclaimed == nil && after.Unclaimed != nil)
+	return e.judge(d, v2.EventScaleUpRequested, v2.EventScaleUpCompleted, v2.EventScaleDownRequested,
+		v2.EventMachineAssumedOff, v2.EventUnclaimedMachine)
+}
+
+// recorded is whether the Job's record is new in this decision: else it is made again after a crash, and was told.
+func recorded(d slot.Decision, name string) bool {
+	for _, c := range d.Claims {
+		if hasRecord(c.Status.Jobs, name) {
+			return !hasRecord(c.Claim.Status.Jobs, name)
+		}
+	}
+	if d.Slot == nil || d.Slot.Status.Unclaimed == nil {
+		return false
+	}
+	old := d.Slot.Slot.Status.Unclaimed
+	return hasRecord(d.Slot.Status.Unclaimed.Jobs, name) && (old == nil || !hasRecord(old.Jobs, name))
+}
+
+func hasRecord(records []v2.JobRecord, name string) bool {
+	for i := range records {
+		if records[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
