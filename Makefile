@@ -52,6 +52,7 @@ fmt: ## Format the sources
 
 .PHONY: generate
 generate: ## Write deepcopy functions, CRDs, RBAC, the protocol's Go code and the generated docs
+	rm -f config/crd/bases/*.yaml
 	$(tool) controller-gen object crd paths=./api/... output:crd:dir=config/crd/bases
 	$(tool) controller-gen rbac:roleName=homelab-autoscaler paths=./internal/... output:rbac:dir=config/rbac
 	$(tool) buf generate
