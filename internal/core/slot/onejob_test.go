@@ -26,11 +26,10 @@ func TestOneJobAtATime(t *testing.T) {
 			w.now = w.now.Add(3 * time.Minute)
 		},
 		"of two live claims none has its startup Job made again before the newer has settled": func(w *world) {
-			c := w.newClaim("worker-01-a")
+			c := w.newClaim("worker-01-b")
 			w.commit(w.step())
 			w.jobs = nil
-			w.now = w.now.Add(time.Second)
-			w.newClaim("worker-01-b")
+			w.newClaim("worker-01-a") // in the same second: by its name it is the older one
 			if c.Status.Jobs[0].UID != "" {
 				w.t.Fatal("the Job was seen already")
 			}
@@ -40,7 +39,7 @@ func TestOneJobAtATime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			prepare(w)
-			for range 3 {
+			for range 3 { // in that very second
 				decision := w.step()
 				for _, action := range decision.Actions {
 					if create, ok := action.(CreateJob); ok {
