@@ -94,7 +94,15 @@ func (r *run) repairBoot(c *claim) {
 	if record == nil || record.UID != "" || record.Outcome != "" || r.hold.Held || !r.noneUnfinished() {
 		return
 	}
-	r.act(r.newJob(c, v2.OperationStartup, record.N, c.Name).action)
+	r.createAgain(c, record, c.Name)
+}
+
+// createAgain makes the Job of a record that was saved and whose Job was never seen. Where another owner's Job has the
+// name by now, the record takes the next.
+func (r *run) createAgain(c *claim, record *v2.JobRecord, prefix string) {
+	created := r.newJob(c, record.Operation, record.N, prefix)
+	record.N, record.Name = created.record.N, created.record.Name
+	r.act(created.action)
 }
 
 // newJob is a lifecycle Job with its record, which is saved before the Job is created.
@@ -103,7 +111,12 @@ type newJob struct {
 	action CreateJob
 }
 
+// Its number is n, or the next whose name is free: a claim that was made again under its old name finds the Jobs of the
+// former one, which outlive it by their time to live.
 func (r *run) newJob(c *claim, op v2.Operation, n int32, prefix string) newJob {
+	for r.taken(job.Name(prefix, op, n)) {
+		n++
+	}
 	params := job.Params{
 		Slot: r.in.Slot, Prefix: prefix, Operation: op, N: n, Policy: r.policy, AlwaysOn: r.in.AlwaysOn,
 	}
@@ -114,6 +127,11 @@ func (r *run) newJob(c *claim, op v2.Operation, n int32, prefix string) newJob {
 		record: v2.JobRecord{Operation: op, N: n, Name: job.Name(prefix, op, n), CreatedAt: &r.now},
 		action: CreateJob{Job: job.Build(params)},
 	}
+}
+
+// taken is whether there is a Job of that name.
+func (r *run) taken(name string) bool {
+	return slices.ContainsFunc(r.in.Jobs, func(j Job) bool { return j.Name == name })
 }
 
 // commitSlotFinalizer keeps the slot while it has a machine that must be switched off with it.

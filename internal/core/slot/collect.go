@@ -8,6 +8,7 @@ import (
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/job"
 )
 
 // collect repairs what a crash, a restore or a hand left incomplete, and takes away what has ended: claims whose time
@@ -59,27 +60,47 @@ func (r *run) expire(c *claim) {
 	}
 }
 
-// orphanJobs deletes unfinished lifecycle Jobs that serve nobody: their claim is gone, or has ended and owes nothing. A
-// Job with two owners outlives its claim, so no garbage collector does this.
+// orphanJobs ends lifecycle Jobs that serve nobody: their claim is gone, or has ended and owes nothing, or they are of
+// an unclaimed period that is over. An unfinished one is deleted; one that has ended gets its time to live, which nobody
+// else would give it. A Job with two owners outlives its claim, so no garbage collector does this.
 func (r *run) orphanJobs() {
-	for _, j := range r.unfinished() {
+	for i := range r.in.Jobs {
+		j := &r.in.Jobs[i]
+		ended := finished(j.Job)
 		controller := metav1.GetControllerOf(j)
-		if controller == nil || controller.Kind != "NodeClaim" || j.DeletionTimestamp != nil {
+		if controller == nil || j.DeletionTimestamp != nil || ended && j.Spec.TTLSecondsAfterFinished != nil || !r.orphaned(j, controller, ended) {
 			continue
 		}
-		i := slices.IndexFunc(r.claims, func(c *claim) bool { return c.UID == controller.UID })
 		switch {
-		case i < 0 && r.inherited(j):
-			continue
-		case i < 0:
-			r.assume(Absence{Kind: KindClaim, Name: controller.Name, UID: controller.UID})
-		case facts.Live(r.claims[i].NodeClaim), facts.OwesReversal(r.claims[i].NodeClaim, r.in.Slot), r.inherited(j):
-			continue
-		}
-		if !slices.Contains(r.d.Actions, Action(DeleteJob{Name: j.Name, UID: j.UID})) {
+		case ended:
+			r.act(SetJobTTL{Name: j.Name, UID: j.UID, Seconds: job.TTL(r.in.Slot, operationOf(j))})
+		case !slices.Contains(r.d.Actions, Action(DeleteJob{Name: j.Name, UID: j.UID})):
 			r.deleteJob(j)
 		}
 	}
+}
+
+// orphaned is whether nobody keeps a record of the Job any more.
+func (r *run) orphaned(j *Job, controller *metav1.OwnerReference, ended bool) bool {
+	if r.inherited(j) {
+		return false
+	}
+	if controller.Kind != "NodeClaim" {
+		return r.slot.Unclaimed == nil || !slices.ContainsFunc(r.slot.Unclaimed.Jobs, func(record v2.JobRecord) bool { return record.Name == j.Name })
+	}
+	i := slices.IndexFunc(r.claims, func(c *claim) bool { return c.UID == controller.UID })
+	if i < 0 {
+		r.assume(Absence{Kind: KindClaim, Name: controller.Name, UID: controller.UID})
+		return true
+	}
+	return !ended && facts.Terminal(r.claims[i].NodeClaim) && !facts.OwesReversal(r.claims[i].NodeClaim, r.in.Slot)
+}
+
+func operationOf(j *Job) v2.Operation {
+	if j.Labels[v2.LabelOperation] == job.OperationLabel(v2.OperationStartup) {
+		return v2.OperationStartup
+	}
+	return v2.OperationShutdown
 }
 
 // inherited is whether a live claim took the Job over from a superseded one.

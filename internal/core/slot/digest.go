@@ -11,13 +11,9 @@ import (
 // episode and leaves it alone.
 func (r *run) updateDigest() {
 	for _, c := range r.claims {
-		if facts.Live(c.NodeClaim) && facts.Committed(c.NodeClaim) && !facts.Committed(c.seen) {
-			r.slot.Episode = max(c.Spec.Episode, r.slot.Episode+1)
-		}
-	}
-	for _, c := range r.claims {
 		if facts.Committed(c.NodeClaim) {
 			if !r.olderThanDigest(c) {
+				r.countEpisode(c)
 				r.slot.LastClaim = r.digestOf(c)
 				return
 			}
@@ -25,6 +21,15 @@ func (r *run) updateDigest() {
 		}
 	}
 	r.closeVanished()
+}
+
+// countEpisode counts an episode in the write that first tells of it: a crash between the claim's status and the slot's
+// must not lose it, or the provider would give the next claim the same name.
+func (r *run) countEpisode(c *claim) {
+	if r.slot.LastClaim == nil || r.slot.LastClaim.Name != c.Name {
+		r.slot.Episode++
+	}
+	r.slot.Episode = max(r.slot.Episode, c.Spec.Episode)
 }
 
 // olderThanDigest is whether the digest tells of a later request than this claim: a late write from an older episode

@@ -51,3 +51,63 @@ func TestOneJobAtATime(t *testing.T) {
 		})
 	}
 }
+
+// creates lists the Jobs that a decision creates.
+func creates(d Decision) []string {
+	var names []string
+	for _, action := range d.Actions {
+		if create, ok := action.(CreateJob); ok {
+			names = append(names, create.Job.Name)
+		}
+	}
+	return names
+}
+
+// TestRecordsOutliveCrashesAndNames has lives whose objects do not fit together any more, each found by core/model.
+func TestRecordsOutliveCrashesAndNames(t *testing.T) {
+	t.Run("a claim made again under its old name takes the next number for its Job", func(t *testing.T) {
+		w := newWorld(t)
+		w.newClaim("worker-01-a")
+		w.settle()
+		w.jobEnds("startup", batchv1.JobComplete, "", 0, "")
+		w.claims = nil
+		w.newClaim("worker-01-a")
+		if got := creates(w.step()); len(got) != 1 || got[0] != "worker-01-a-up-2" {
+			t.Fatalf("creates %v, want worker-01-a-up-2", got)
+		}
+	})
+	t.Run("an episode is counted though the manager died before the slot's status was saved", func(t *testing.T) {
+		w := newWorld(t)
+		w.newClaim("worker-01-a")
+		decision := w.step()
+		w.commit(Decision{Finalizers: decision.Finalizers, Claims: decision.Claims})
+		w.settle()
+		if got := w.slot.Status.Episode; got != 1 {
+			t.Fatalf("episode %d, want 1", got)
+		}
+	})
+	t.Run("an heir whose inherited boot ends with the hand-over is left without a finalizer", func(t *testing.T) {
+		w := newWorld(t)
+		w.newClaim("worker-01-a")
+		w.settle()
+		w.now = w.now.Add(time.Second)
+		w.newClaim("worker-01-b")
+		w.now = w.now.Add(10 * time.Second)
+		w.jobEnds("startup", batchv1.JobFailed, "NeverStarted", 0, "")
+		w.commit(w.step())
+		if got := w.claim("worker-01-b").Finalizers; len(got) > 0 {
+			t.Fatalf("finalizers %v on a claim that is %s", got, w.claim("worker-01-b").Status.Phase)
+		}
+	})
+	t.Run("a Job that ends after its claim is gone gets its time to live", func(t *testing.T) {
+		w := newWorld(t)
+		w.newClaim("worker-01-a")
+		w.settle()
+		w.jobEnds("startup", batchv1.JobComplete, "", 0, "")
+		w.claims = nil
+		w.settle()
+		if w.lastJobOf("startup").Spec.TTLSecondsAfterFinished == nil {
+			t.Fatal("it would stay for good")
+		}
+	})
+}

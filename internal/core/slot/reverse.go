@@ -8,7 +8,6 @@ import (
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
-	"homecluster.dev/autoscaler/internal/core/job"
 )
 
 // reversal is a machine on its way down, whoever it is for: a claim, or nobody (an unclaimed machine).
@@ -78,6 +77,7 @@ func (r *run) nothingBought(c *claim) (belief *offBelief, waits bool) {
 		case record.Operation != v2.OperationStartup:
 		case record.StartedAt != nil, record.Outcome != "" && record.Outcome != v2.JobNeverStarted:
 			return nil, false
+		case record.UID == "" && r.taken(record.Name): // by another owner: ours was never made
 		case record.UID == "":
 			r.assume(Absence{Kind: KindJob, Name: record.Name})
 		case record.Outcome == "":
@@ -197,10 +197,11 @@ func (r *run) settleOff(belief *offBelief, c *claim) {
 
 // newShutdown records and creates the n-th shutdown Job.
 func (r *run) newShutdown(v *reversal, n int32) {
+	first := lastJob(*v.jobs, v2.OperationShutdown) == nil
 	created := r.newJob(v.claim, v2.OperationShutdown, n, v.prefix)
 	*v.jobs = addRecord(*v.jobs, created.record)
 	r.act(created.action)
-	if n == 1 {
-		r.noteSlot(v.claim, false, v2.EventScaleDownRequested, fmt.Sprintf("switching the machine off with Job %s", job.Name(v.prefix, v2.OperationShutdown, n)))
+	if first {
+		r.noteSlot(v.claim, false, v2.EventScaleDownRequested, "switching the machine off with Job "+created.record.Name)
 	}
 }

@@ -175,6 +175,8 @@ func (r *run) dropFinalizer(c *claim) {
 		return
 	}
 	c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == v2.FinalizerNodeClaim })
+	// What an earlier stage of this pass put on is not put on at all: an heir whose boot ends with the hand-over.
+	r.d.Finalizers = slices.DeleteFunc(r.d.Finalizers, func(f AddFinalizer) bool { return f.Claim == c.seen })
 	if facts.HasFinalizer(c.seen) {
 		r.remove(DropFinalizer{Claim: c.seen})
 	}

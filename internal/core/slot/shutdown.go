@@ -21,7 +21,7 @@ func (r *run) shutdown(v *reversal) *offBelief {
 		return nil
 	case last.Outcome == "" && last.UID == "":
 		if r.noneUnfinished() {
-			r.act(r.newJob(v.claim, v2.OperationShutdown, last.N, v.prefix).action)
+			r.createAgain(v.claim, last, v.prefix)
 		}
 		return nil
 	case last.Outcome == "":
