@@ -32,13 +32,11 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 	c, err := config.Parse(args, config.Process())
 	switch {
 	case errors.Is(err, config.ErrHelp):
-		fmt.Fprint(out, config.Usage())
-		return 0
+		return say(out, config.Usage())
 	case err != nil:
 		return complain(complaints, err, exitUsage)
 	case c.Version:
-		fmt.Fprintln(out, manager.Version())
-		return 0
+		return say(out, manager.Version()+"\n")
 	}
 	if err := manager.Run(ctx, c); err != nil {
 		return complain(complaints, err, exitFailed)
@@ -46,8 +44,16 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 	return 0
 }
 
-// complain says on one line what is wrong.
+// say prints what was asked for.
+func say(w io.Writer, text string) int {
+	if _, err := io.WriteString(w, text); err != nil {
+		return exitFailed
+	}
+	return 0
+}
+
+// complain says on one line what is wrong. Where even that fails, the exit code is left.
 func complain(w io.Writer, err error, code int) int {
-	fmt.Fprintf(w, "homelab-autoscaler: %s\n", strings.Join(strings.Fields(err.Error()), " "))
+	_, _ = fmt.Fprintf(w, "homelab-autoscaler: %s\n", strings.Join(strings.Fields(err.Error()), " "))
 	return code
 }

@@ -105,7 +105,8 @@ func (c *Config) flags(level *string) *flag.FlagSet {
 	flags.DurationVar(&l.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long others wait before they take over a silent leader's lease")
 	flags.DurationVar(&l.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long a leader tries to renew its lease before it stops")
 	flags.DurationVar(&l.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "how long between two tries")
-	flags.DurationVar(&c.StartTimeout, "start-timeout", time.Minute, "how long to wait at the start for an API server that answers, serves our kinds and grants our rights")
+	flags.DurationVar(&c.StartTimeout, "start-timeout", time.Minute,
+		"how long to wait at the start for an API server that answers, serves our kinds and grants our rights")
 	flags.StringVar(level, "log-level", *level, "least `level` to log: debug, info, warn or error")
 	flags.StringVar(&c.Log.Format, "log-format", "text", "`format` of the log: text or json")
 	flags.BoolVar(&c.Version, "version", false, "print the version and exit")

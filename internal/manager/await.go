@@ -40,10 +40,13 @@ func (m *Manager) await(ctx context.Context) error {
 	said := ""
 	for {
 		err := look.fit(ctx)
-		if err == nil || ctx.Err() != nil {
+		if err == nil {
 			return nil
 		}
 		m.ready.not(err.Error())
+		if ctx.Err() != nil {
+			return nil
+		}
 		if !m.clock.Now().Before(deadline) {
 			return err
 		}

@@ -16,13 +16,13 @@ import (
 )
 
 // listen takes the three addresses, or none of them.
-func (m *Manager) listen(o Options) error {
+func (m *Manager) listen(ctx context.Context, o Options) error {
 	var fault error
 	take := func(given net.Listener, flag, address string) net.Listener {
 		if given != nil || fault != nil || address == config.Off {
 			return given
 		}
-		listener, err := net.Listen("tcp", address)
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			fault = fmt.Errorf("taking the address of %s: %w", flag, err)
 			return nil

@@ -84,7 +84,7 @@ func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
 	m.ready.not("starting")
-	return m, m.listen(o)
+	return m, m.listen(context.Background(), o)
 }
 
 // Run waits for an API server that serves and permits what is needed, then decides until the context ends. Until then,

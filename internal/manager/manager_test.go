@@ -59,7 +59,7 @@ func TestAManagerWithoutAnAPIServerIsAliveAndSaysWhyItIsNotReady(t *testing.T) {
 		t.Errorf("stopped on request with %v", err)
 	}
 	for _, address := range []string{m.GRPCAddress(), m.ProbeAddress(), m.MetricsAddress()} {
-		listener, err := net.Listen("tcp", address)
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 		if err != nil {
 			t.Errorf("%s was not let go: %v", address, err)
 			continue
@@ -70,11 +70,15 @@ func TestAManagerWithoutAnAPIServerIsAliveAndSaysWhyItIsNotReady(t *testing.T) {
 
 func get(t *testing.T, address, path string) (int, string) {
 	t.Helper()
-	response, err := http.Get("http://" + address + path)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -83,13 +87,13 @@ func get(t *testing.T, address, path string) (int, string) {
 }
 
 func TestATakenPortLetsTheOthersGo(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer func() { _ = taken.Close() }()
 	reach, c := nowhere()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +119,7 @@ func TestReadiness(t *testing.T) {
 	var r readiness
 	probe := func() (int, string) {
 		w := httptest.NewRecorder()
-		r.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
 		return w.Code, w.Body.String()
 	}
 	expect := func(wantCode int, wantText string) {

@@ -57,7 +57,7 @@ func build() (string, error) {
 		return "", fmt.Errorf("making a folder for the binary: %w", err)
 	}
 	binary = filepath.Join(dir, "homelab-autoscaler")
-	command := exec.Command("go", "build", "-o", binary, "./cmd/homelab-autoscaler")
+	command := exec.CommandContext(context.Background(), "go", "build", "-o", binary, "./cmd/homelab-autoscaler")
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
 		_ = os.RemoveAll(dir)
@@ -193,8 +193,8 @@ func (w world) endsWith(name string, happens func(), want string) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- m.Run(t.Context()) }()
-		err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-			return ready(m.ProbeAddress()), nil
+		err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			return ready(ctx, m.ProbeAddress()), nil
 		})
 		if err != nil {
 			t.Fatalf("never ready: %v", err)
@@ -217,8 +217,12 @@ func (w world) endsWith(name string, happens func(), want string) {
 	})
 }
 
-func ready(address string) bool {
-	response, err := http.Get("http://" + address + "/readyz")
+func ready(ctx context.Context, address string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return false
 	}

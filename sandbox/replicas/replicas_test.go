@@ -95,17 +95,25 @@ func (w world) run(reach *rest.Config, lease config.LeaderElection) (m *manager.
 	}
 	w.t.Cleanup(stop)
 	w.eventually("a manager is ready", func() error {
-		response, err := http.Get("http://" + m.ProbeAddress() + "/readyz")
+		response, err := get(w.t.Context(), m.ProbeAddress()+"/readyz")
 		if err != nil {
 			return err
 		}
-		defer response.Body.Close()
+		defer func() { _ = response.Body.Close() }()
 		if response.StatusCode != http.StatusOK {
 			return fmt.Errorf("/readyz answers %s", response.Status)
 		}
 		return nil
 	})
 	return m, stop
+}
+
+func get(ctx context.Context, url string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(request)
 }
 
 func (w world) eventually(what string, check func() error) {
@@ -134,11 +142,11 @@ func targetSize(ctx context.Context, m *manager.Manager) (int32, error) {
 // reconciles sums up how often the controllers of this process have decided.
 func (w world) reconciles(m *manager.Manager) float64 {
 	w.t.Helper()
-	response, err := http.Get("http://" + m.MetricsAddress() + "/metrics")
+	response, err := get(w.t.Context(), m.MetricsAddress()+"/metrics")
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	sum, lines := 0.0, bufio.NewScanner(response.Body)
 	for lines.Scan() {
 		if name, value, ok := strings.Cut(lines.Text(), "} "); ok && strings.HasPrefix(name, "controller_runtime_reconcile_total{") {

@@ -51,7 +51,7 @@ func (c *Committer) Commit(ctx context.Context, in slot.Input, d slot.Decision) 
 		}
 		return time.Time{}, err
 	}
-	c.announce(ctx, in, d)
+	c.announce(ctx, d)
 	return time.Time{}, nil
 }
 
@@ -94,7 +94,7 @@ func (c *Committer) suspended(in slot.Input, d slot.Decision, next time.Time) {
 }
 
 // announce comes last: what was written has been saved, so it may be told.
-func (c *Committer) announce(ctx context.Context, in slot.Input, d slot.Decision) {
+func (c *Committer) announce(ctx context.Context, d slot.Decision) {
 	for _, note := range d.Notes {
 		c.Publish(kube.Event(note))
 	}

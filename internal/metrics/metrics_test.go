@@ -1,0 +1,86 @@
+package metrics
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+)
+
+func TestClaimSavedCountsWhatIsNew(t *testing.T) {
+	asked := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	readyAt := metav1.NewTime(asked.Add(90 * time.Second))
+	assumed := []metav1.Condition{{Type: v2.ConditionMachineObservedOff, Status: metav1.ConditionUnknown, Reason: "AssumedOff"}}
+	job := func(outcome v2.JobOutcome) []v2.JobRecord {
+		return []v2.JobRecord{{Operation: v2.OperationStartup, N: 1, Outcome: outcome}}
+	}
+	for name, test := range map[string]struct {
+		before, after v2.NodeClaimStatus
+		want          map[string]float64
+	}{
+		"nothing new": {v2.NodeClaimStatus{Phase: v2.ClaimFailed, Conditions: assumed, Jobs: job(v2.JobFailed)},
+			v2.NodeClaimStatus{Phase: v2.ClaimFailed, Conditions: assumed, Jobs: job(v2.JobFailed)}, map[string]float64{}},
+		"a claim failed": {v2.NodeClaimStatus{Phase: v2.ClaimBooting}, v2.NodeClaimStatus{Phase: v2.ClaimFailed, Reason: v2.ReasonDeadlineExceeded},
+			map[string]float64{"claims_finished_total arm failed DeadlineExceeded": 1}},
+		"a boot reached ready": {v2.NodeClaimStatus{Phase: v2.ClaimBooting}, v2.NodeClaimStatus{Phase: v2.ClaimReady, ReadyAt: &readyAt},
+			map[string]float64{"boot_seconds arm": 90}},
+		"a join is no boot": {v2.NodeClaimStatus{}, v2.NodeClaimStatus{Phase: v2.ClaimReady, ReadyAt: &readyAt}, map[string]float64{}},
+		"a machine is assumed off": {v2.NodeClaimStatus{Phase: v2.ClaimFailed}, v2.NodeClaimStatus{Phase: v2.ClaimFailed, Conditions: assumed},
+			map[string]float64{"machines_assumed_off_total arm": 1}},
+		"a Job ended": {v2.NodeClaimStatus{Phase: v2.ClaimBooting, Jobs: job("")}, v2.NodeClaimStatus{Phase: v2.ClaimBooting, Jobs: job(v2.JobSucceeded)},
+			map[string]float64{"lifecycle_jobs_finished_total arm Startup Succeeded": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			m, err := New(registry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			claim := &v2.NodeClaim{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(asked)}, Status: test.before}
+			claim.Spec.Request.Group = "arm"
+			m.ClaimSaved(claim, test.after)
+			if diff := cmp.Diff(test.want, gather(t, registry)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// gather reads every counter, and the sum of every histogram, as "name label values".
+func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := family.GetName()[len(namespace)+1:]
+			// Labels come sorted by name, which is also the order of their meaning here.
+			for _, label := range metric.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			values[name] = metric.GetCounter().GetValue() + metric.GetHistogram().GetSampleSum()
+		}
+	}
+	return values
+}
+
+func TestTwoManagersOfOneProcessShareTheMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for range 2 {
+		m, err := New(registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Refused("conflict")
+	}
+	if got := gather(t, registry)["writes_refused_total conflict"]; got != 2 {
+		t.Errorf("counted %v of 2", got)
+	}
+}
