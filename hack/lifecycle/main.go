@@ -32,7 +32,7 @@ func chapters() []chapter {
 		}},
 		{"Ends on purpose", []string{"cancel_pending", "delete_while_booting", "busy_slot", "slot_deleted", "slot_replaced"}},
 		{"Shutdowns that do not land", []string{
-			"os_hangs_on_unmount", "shutdown_never_lands", "shutdown_resumed", "partition_then_delete_nodes", "lying_switch",
+			"os_hangs_on_unmount", "shutdown_job_never_starts", "shutdown_never_lands", "shutdown_resumed", "partition_then_delete_nodes", "lying_switch",
 		}},
 		{"Machines that are lost, or come back", []string{"machine_gone", "kubenode_deleted", "kubenode_deleted_and_back", "unclaimed"}},
 		{"Hands, holds and other writers", []string{
