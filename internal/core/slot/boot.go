@@ -20,7 +20,7 @@ func boot(r *run) {
 	}
 	switch facts.Phase(c.NodeClaim) {
 	case v2.ClaimPending:
-		joins := r.kubeletOn && !r.owed()
+		joins := r.kubeletOn && !r.owed() && !r.goingDown()
 		if !r.frozen && !joins && !r.bootWaits(c) {
 			r.startBoot(c)
 		}

@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -95,6 +96,12 @@ func (r *run) unfinished() []*Job {
 		}
 	}
 	return unfinished
+}
+
+// goingDown is whether a shutdown Job may still work the switch, though nobody may owe the reversal any more: its claim
+// lost its finalizer, or the Job is on its way out and its pod is not. No claim joins such a machine.
+func (r *run) goingDown() bool {
+	return slices.ContainsFunc(r.unfinished(), func(j *Job) bool { return operationOf(j) == v2.OperationShutdown })
 }
 
 func finished(j *batchv1.Job) bool { return facts.ReadJob(j, nil).Finished }

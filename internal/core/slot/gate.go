@@ -19,7 +19,7 @@ func gate(r *run) {
 		return
 	}
 	phase := facts.Phase(c.NodeClaim)
-	if phase == v2.ClaimReady {
+	if phase == v2.ClaimReady || phase == v2.ClaimPending && r.goingDown() {
 		return
 	}
 	waits := r.gateWaits(r.in.KubeNode)

@@ -22,8 +22,10 @@ func join(r *run) {
 	}
 	switch facts.Phase(c.NodeClaim) {
 	case v2.ClaimPending:
-		r.stamp(c, true)
-		r.lift(false)
+		if !r.goingDown() {
+			r.stamp(c, true)
+			r.lift(false)
+		}
 	case v2.ClaimBooting:
 		r.register(c)
 		r.stamp(c, true)

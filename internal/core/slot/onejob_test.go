@@ -99,6 +99,26 @@ func TestRecordsOutliveCrashesAndNames(t *testing.T) {
 			t.Fatalf("finalizers %v on a claim that is %s", got, w.claim("worker-01-b").Status.Phase)
 		}
 	})
+	t.Run("a claim does not join a machine whose shutdown Job is still going away", func(t *testing.T) {
+		w := newWorld(t)
+		w.newClaim("worker-01-a")
+		w.settle()
+		w.jobEnds("startup", batchv1.JobComplete, "", 0, "")
+		w.kubelet("True")
+		w.settle()
+		w.delete(w.claim("worker-01-a"))
+		w.settle()
+		w.lastJobOf("shutdown").DeletionTimestamp = new(metav1.NewTime(w.now))
+		w.claims = nil
+		w.newClaim("worker-01-b")
+		w.now = w.now.Add(90 * time.Second)
+		for range 3 {
+			w.commit(w.step())
+		}
+		if got := w.claim("worker-01-b").Status.Phase; got != "pending" {
+			t.Fatalf("the claim is %s", got)
+		}
+	})
 	t.Run("a Job that ends after its claim is gone gets its time to live", func(t *testing.T) {
 		w := newWorld(t)
 		w.newClaim("worker-01-a")
