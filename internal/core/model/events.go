@@ -12,6 +12,8 @@ import (
 type event struct {
 	name string
 	kind Kind
+	// does is what a temperament knows the event by.
+	does deed
 	// options are the arguments with which it can happen now; none: it cannot.
 	options func(*State) []uint8
 	// happen makes it happen.

@@ -33,13 +33,13 @@ func pods(state corev1.ContainerState) []*corev1.Pod {
 // exits 0 with nothing changed, and 255 because the machine just went off.
 func jobEvents() []event {
 	return []event{
-		{name: "Job *", options: jobs(starts(Works)), happen: start(Works), words: jobWords("starts and works")},
-		{name: "Job *", kind: BadEffects, options: jobs(starts(Swallowed)), happen: start(Swallowed), words: jobWords("starts and is swallowed")},
-		{name: "Job *", kind: BadEffects, options: jobs(starts(Hangs)), happen: start(Hangs), words: jobWords("starts and hangs the machine")},
-		{name: "Job *", options: jobs(running), happen: end(v2.JobSucceeded), words: jobWords("succeeds")},
-		{name: "Job *", kind: BadEnds, options: jobs(running), happen: end(v2.JobFailed), words: jobWords("fails")},
-		{name: "Job *", kind: BadEnds, options: jobs(running), happen: end(v2.JobTimedOut), words: jobWords("times out")},
-		{name: "Job *", kind: BadEnds, options: jobs(unstarted), happen: end(v2.JobNeverStarted), words: jobWords("ends without a pod")},
+		{name: "Job *", does: doesWork, options: jobs(starts(Works)), happen: start(Works), words: jobWords("starts and works")},
+		{name: "Job *", kind: BadEffects, does: doesNothing, options: jobs(starts(Swallowed)), happen: start(Swallowed), words: jobWords("starts and is swallowed")},
+		{name: "Job *", kind: BadEffects, does: doesHang, options: jobs(starts(Hangs)), happen: start(Hangs), words: jobWords("starts and hangs the machine")},
+		{name: "Job *", does: doesSucceed, options: jobs(running), happen: end(v2.JobSucceeded), words: jobWords("succeeds")},
+		{name: "Job *", kind: BadEnds, does: doesFail, options: jobs(running), happen: end(v2.JobFailed), words: jobWords("fails")},
+		{name: "Job *", kind: BadEnds, does: doesFail, options: jobs(running), happen: end(v2.JobTimedOut), words: jobWords("times out")},
+		{name: "Job *", kind: BadEnds, does: doesNotRun, options: jobs(unstarted), happen: end(v2.JobNeverStarted), words: jobWords("ends without a pod")},
 		{name: "Job *", options: jobs(going), happen: jobGone, words: jobWords("is gone with its pods")},
 		{name: "Job *", options: jobs(collectable), happen: jobGone, words: jobWords("is collected")},
 		{name: "Job *", kind: JobDeletes, options: jobs(func(_ *State, j *slot.Job) bool { return j.DeletionTimestamp == nil }),

@@ -13,8 +13,8 @@ import (
 func metalEvents() []event {
 	booting := when(func(s *State) bool { return s.Metal.On && !s.Metal.Registered })
 	return []event{
-		{name: "the kubelet registers", options: booting, happen: func(s *State, _ uint8) { s.register() }},
-		{name: "the kubelet registers with a readiness taint", kind: Taints, options: booting,
+		{name: "the kubelet registers", does: doesJoin, options: booting, happen: func(s *State, _ uint8) { s.register() }},
+		{name: "the kubelet registers with a readiness taint", kind: Taints, does: doesJoinTainted, options: booting,
 			happen: func(s *State, _ uint8) { s.register(gateTaint()) }},
 		{name: "the agent takes its readiness taint away",
 			options: when(func(s *State) bool {

@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,15 +123,24 @@ func lostInTime(in slot.Input, d slot.Decision) string {
 		if c.Status.Reason != v2.ReasonMachineGone || facts.Terminal(c.Claim) {
 			continue
 		}
-		off := meta.FindStatusCondition(c.Claim.Status.Conditions, v2.ConditionMachineObservedOff)
-		switch {
+		switch longest := silence(in); {
 		case facts.KubeletOn(in.KubeNode):
 			return "its kubelet reports"
-		case off == nil || off.Status != metav1.ConditionTrue:
-			return "its silence was never noted"
-		case in.Now.Sub(off.LastTransitionTime.Time) < in.Policy.MachineGoneAfter():
-			return wrong("silent for %s", in.Now.Sub(off.LastTransitionTime.Time))
+		case longest < in.Policy.MachineGoneAfter():
+			return wrong("silent for %s", longest)
 		}
 	}
 	return ""
+}
+
+// silence is for how long a claim of the slot has had its machine noted as silent: an heir inherits the clock.
+func silence(in slot.Input) time.Duration {
+	var longest time.Duration
+	for _, c := range in.Claims {
+		off := meta.FindStatusCondition(c.Status.Conditions, v2.ConditionMachineObservedOff)
+		if off != nil && off.Status == metav1.ConditionTrue {
+			longest = max(longest, in.Now.Sub(off.LastTransitionTime.Time))
+		}
+	}
+	return longest
 }

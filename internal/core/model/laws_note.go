@@ -1,6 +1,10 @@
 package model
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
 	"homecluster.dev/autoscaler/internal/core/slot"
@@ -106,7 +110,7 @@ func slotNotes(in slot.Input, d slot.Decision) string {
 		}
 	}
 	for _, job := range created(d, shutdown) {
-		if job.Name[len(job.Name)-len("-down-1"):] == "-down-1" && recorded(d, job.Name) {
+		if firstOfReversal(d, job.Name) {
 			firstDowns++
 		}
 	}
@@ -114,7 +118,7 @@ func slotNotes(in slot.Input, d slot.Decision) string {
 	if d.Slot != nil {
 		after = d.Slot.Status
 	}
-	if after.PowerSource == v2.PowerSourceAssumed && in.Slot.Status.PowerSource != v2.PowerSourceAssumed {
+	if assumes(in, d, after) {
 		assumed++
 	}
 	e[v2.EventScaleUpRequested], e[v2.EventScaleUpCompleted] = boots, readies
@@ -124,18 +128,40 @@ func slotNotes(in slot.Input, d slot.Decision) string {
 		v2.EventMachineAssumedOff, v2.EventUnclaimedMachine)
 }
 
-// recorded is whether the Job's record is new in this decision: else it is made again after a crash, and was told.
-func recorded(d slot.Decision, name string) bool {
-	for _, c := range d.Claims {
-		if hasRecord(c.Status.Jobs, name) {
-			return !hasRecord(c.Claim.Status.Jobs, name)
+// assumes is whether a reversal ends in this decision with the machine taken for off.
+func assumes(in slot.Input, d slot.Decision, after v2.NodeStatus) bool {
+	for _, removal := range d.Removals {
+		drop, ok := removal.(slot.DropFinalizer)
+		if !ok || drop.Claim == nil {
+			continue
+		}
+		off := meta.FindStatusCondition(statusAfter(d, drop.Claim).Conditions, v2.ConditionMachineObservedOff)
+		if off != nil && off.Reason == "AssumedOff" && facts.OwesReversal(drop.Claim, in.Slot) {
+			return true
 		}
 	}
-	if d.Slot == nil || d.Slot.Status.Unclaimed == nil {
+	before := in.Slot.Status
+	return before.Unclaimed != nil && len(before.Unclaimed.Jobs) > 0 && after.Unclaimed == nil &&
+		after.PowerSource == v2.PowerSourceAssumed && before.PowerSource != v2.PowerSourceAssumed
+}
+
+// firstOfReversal is whether the Job's record is new in this decision, and the first of its reversal. One that is made
+// again after a crash was recorded, and told, before.
+func firstOfReversal(d slot.Decision, name string) bool {
+	for _, c := range d.Claims {
+		if hasRecord(c.Status.Jobs, name) {
+			return !hasShutdown(c.Claim.Status.Jobs)
+		}
+	}
+	if d.Slot == nil || d.Slot.Status.Unclaimed == nil || !hasRecord(d.Slot.Status.Unclaimed.Jobs, name) {
 		return false
 	}
 	old := d.Slot.Slot.Status.Unclaimed
-	return hasRecord(d.Slot.Status.Unclaimed.Jobs, name) && (old == nil || !hasRecord(old.Jobs, name))
+	return old == nil || !hasShutdown(old.Jobs)
+}
+
+func hasShutdown(records []v2.JobRecord) bool {
+	return slices.ContainsFunc(records, func(r v2.JobRecord) bool { return r.Operation == v2.OperationShutdown })
 }
 
 func hasRecord(records []v2.JobRecord, name string) bool {

@@ -63,7 +63,8 @@ func settlesFirst(in slot.Input, d slot.Decision) string {
 		return "a startup Job"
 	}
 	for _, c := range d.Claims {
-		if c.Status.Phase != facts.Phase(c.Claim) && facts.Wanted(c.Claim, in.Slot) {
+		moves := c.Status.Phase != facts.Phase(c.Claim) && (c.Status.Phase == v2.ClaimBooting || c.Status.Phase == v2.ClaimReady)
+		if moves && facts.Wanted(c.Claim, in.Slot) {
 			return wrong("claim %s moves to %s", c.Claim.Name, c.Status.Phase)
 		}
 	}

@@ -66,6 +66,11 @@ func tidy(s *State) string {
 			return wrong("claim %s, %s", c.Name, facts.Phase(c))
 		}
 	}
+	for _, j := range s.Jobs {
+		if s.Slot != nil && j.Spec.TTLSecondsAfterFinished == nil {
+			return wrong("Job %s without a time to live", j.Name)
+		}
+	}
 	switch {
 	case len(unfinished(&s.Objects)) > 0:
 		return wrong("Jobs %v", unfinished(&s.Objects))

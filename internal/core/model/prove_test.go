@@ -17,6 +17,8 @@ var (
 func scopes() map[string]Budget {
 	life := Budget{}.With(ProviderClaims, 1).With(Marks, 1).With(Wakes, 3)
 	return map[string]Budget{
+		"issue": Budget{}.With(ProviderClaims, 1).With(HandClaims, 1).With(ClaimDeletes, 1).With(SlotDeletes, 1).With(SlotCreates, 1).
+			With(StaleCaches, 1).With(Leaders, 1).With(Crashes, 1).With(BadEffects, 1).With(BadEnds, 2).With(Jumps, 3),
 		"one life":   life,
 		"bad jobs":   life.With(BadEffects, 2).With(BadEnds, 2).With(Wakes, 4),
 		"crashes":    life.With(Crashes, 2),
@@ -51,4 +53,51 @@ func TestEveryStateOfASmallScope(t *testing.T) {
 			}
 		})
 	}
+}
+
+var (
+	seed     = flag.Uint64("prove.seed", 0, "play the one random history of that seed, and tell it")
+	episodes = flag.Int("prove.episodes", 1000, "how many random histories to play")
+	first    = flag.Uint64("prove.first", 1, "the seed of the first random history")
+)
+
+func TestRandomHistories(t *testing.T) {
+	w := NewWorld()
+	if *seed != 0 {
+		h := w.Episode(*seed)
+		if h.Broken != nil {
+			t.Fatal(h.Broken)
+		}
+		return
+	}
+	ends, tempers := map[string]int{}, map[string]int{}
+	crashed, changed, moves := 0, 0, 0
+	broken := map[string]int{}
+	for i := range *episodes {
+		h := w.Episode(*first + uint64(i))
+		if h.Broken != nil {
+			if broken[h.Broken.Law]++; broken[h.Broken.Law] == 1 {
+				t.Errorf("%s: %v", h.Temperament, h.Broken)
+			}
+			continue
+		}
+		tempers[h.Temperament.String()]++
+		moves += h.Moves
+		if h.Crashed {
+			crashed++
+		}
+		if h.LeaderChanged {
+			changed++
+		}
+		switch {
+		case h.On && h.Wanted:
+			ends["on, and wanted"]++
+		case h.On:
+			ends["on: "+h.Hidden]++
+		default:
+			ends["off"]++
+		}
+	}
+	t.Logf("%d histories of %d moves, %d with a crash, %d with a change of leader; ends %v; temperaments %v", *episodes, moves, crashed, changed, ends, tempers)
+	t.Logf("broken: %v", broken)
 }
