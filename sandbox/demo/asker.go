@@ -59,11 +59,11 @@ func runClusterAutoscaler(ctx context.Context, s *Sandbox, binary string) error 
 	if err := os.WriteFile(config, fmt.Appendf(nil, "address: %q\ngrpc_timeout: 10s\n", s.Provider), 0o600); err != nil {
 		return fmt.Errorf("writing the configuration of cluster-autoscaler: %w", err)
 	}
-	address, err := freeAddress()
+	address, err := freeAddress(ctx)
 	if err != nil {
 		return err
 	}
-	p, err := start(s.Logs, "cluster-autoscaler", binary,
+	p, err := start(ctx, s.Logs, "cluster-autoscaler", binary,
 		"--cloud-provider=externalgrpc", "--cloud-config="+config, "--kubeconfig="+s.Kubeconfig,
 		"--leader-elect=false", "--address="+address, "--v=4", "--scan-interval=2s",
 		"--scale-down-unneeded-time="+unneededTime.String(), "--scale-down-unready-time=20s",

@@ -34,13 +34,13 @@ func (t *teller) tell(objects ...client.Object) {
 
 func (t *teller) gone(object client.Object) { t.step(func() { t.world.Apply(t.at, object, true) }) }
 
-func (t *teller) power(machine string, on bool) {
+func (t *teller) power(on bool) {
 	kinds := []machineroom.Kind{machineroom.SoftOffRequested, machineroom.PoweredOff}
 	if on {
 		kinds = []machineroom.Kind{machineroom.PowerOnRequested, machineroom.PoweredOn}
 	}
 	for _, kind := range kinds {
-		t.step(func() { t.world.Power(t.at, machineroom.Event{Machine: machine, Kind: kind, On: on}) })
+		t.step(func() { t.world.Power(t.at, machineroom.Event{Machine: "worker-1", Kind: kind, On: on}) })
 	}
 }
 
@@ -95,7 +95,7 @@ func slot(phase v2.SlotPhase, last *v2.ClaimDigest) *v2.Node {
 func (t *teller) up() {
 	t.tell(slot(v2.SlotOff, nil), group(0), appPod(corev1.PodPending, ""), claim("", v2.CallIncreaseSize), group(1),
 		claim(v2.ClaimBooting, v2.CallIncreaseSize), slot(v2.SlotBooting, nil))
-	t.power("worker-1", true)
+	t.power(true)
 	t.tell(lifecycleJob("startup"), machine(false), claim(v2.ClaimReady, v2.CallIncreaseSize), slot(v2.SlotReady, nil),
 		appPod(corev1.PodRunning, "worker-1"))
 }
@@ -104,7 +104,7 @@ func (t *teller) up() {
 func (t *teller) down() {
 	t.gone(appPod(corev1.PodRunning, "worker-1"))
 	t.tell(machine(true), claim(v2.ClaimReady, v2.CallDeleteNodes), group(0), lifecycleJob("shutdown"))
-	t.power("worker-1", false)
+	t.power(false)
 	t.gone(machine(true))
 	t.tell(claim(v2.ClaimCompleted, v2.CallDeleteNodes), slot(v2.SlotOff, &v2.ClaimDigest{Phase: v2.ClaimCompleted}))
 	t.gone(claim(v2.ClaimCompleted, v2.CallDeleteNodes))
@@ -137,7 +137,7 @@ func TestEveryStepCanBeMissed(t *testing.T) {
 		instead string
 	}{
 		"no unschedulable pod": {
-			tell: func(s *teller) {}, step: "the scheduler finds no place", instead: "there are no pods",
+			tell: func(*teller) {}, step: "the scheduler finds no place", instead: "there are no pods",
 		},
 		"no claim": {
 			tell: func(s *teller) { s.tell(appPod(corev1.PodPending, "")) }, step: "1 claim pending", instead: "there are no claims",
@@ -186,7 +186,7 @@ func TestEveryStepCanBeMissed(t *testing.T) {
 				s.up()
 				s.gone(appPod(corev1.PodRunning, "worker-1"))
 				s.tell(machine(true), claim(v2.ClaimReady, v2.CallDeleteNodes), group(0), lifecycleJob("shutdown"))
-				s.power("worker-1", false)
+				s.power(false)
 			},
 			act: ScaleDown, step: "1 kubeNode removed", instead: "worker-1: Ready True, cordoned, taint ToBeDeletedByClusterAutoscaler",
 		},
@@ -202,8 +202,8 @@ func TestEveryStepCanBeMissed(t *testing.T) {
 		"a second power-on": {
 			tell: func(s *teller) {
 				s.up()
-				s.power("worker-1", false)
-				s.power("worker-1", true)
+				s.power(false)
+				s.power(true)
 				s.down()
 			},
 			act: ScaleDown, step: "exactly 1 power-on,", instead: "2 power-ons",
@@ -237,7 +237,7 @@ func TestOverrunIsAFailure(t *testing.T) {
 		"the story as it should be":        {tell: func(s *teller) { s.up(); s.down() }},
 		"a machine more than was asked":    {tell: func(s *teller) { s.up(); s.tell(second) }, want: "claim booting: seen of 2, not of 1"},
 		"a boot that failed along the way": {tell: func(s *teller) { s.tell(claim(v2.ClaimFailed, v2.CallIncreaseSize)) }, want: "a claim failed"},
-		"a machine switched on twice":      {tell: func(s *teller) { s.power("worker-1", true); s.power("worker-1", true) }, want: "2 presses to turn on, 2 power-ons"},
+		"a machine switched on twice":      {tell: func(s *teller) { s.power(true); s.power(true) }, want: "2 presses to turn on, 2 power-ons"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

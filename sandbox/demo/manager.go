@@ -49,7 +49,11 @@ func buildManager(ctx context.Context, progress io.Writer) (string, error) {
 
 // startManager runs the manager as a process of its own, outside the cluster, and waits until it is ready.
 func (s *Sandbox) startManager(ctx context.Context, binary string, progress io.Writer) error {
-	addresses, err := freeAddresses(3)
+	addresses, err := freeAddresses(ctx, 3)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := s.admit(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,8 +63,8 @@ func (s *Sandbox) startManager(ctx context.Context, binary string, progress io.W
 		return err
 	}
 	s.Provider = addresses[0]
-	s.manager, err = start(s.Logs, "manager", home,
-		"--kubeconfig="+s.Kubeconfig, "--namespace="+Namespace, "--leader-elect=false",
+	s.manager, err = start(ctx, s.Logs, "manager", home,
+		"--kubeconfig="+kubeconfig, "--namespace="+Namespace, "--leader-elect=false",
 		"--grpc-bind-address="+s.Provider, "--metrics-bind-address="+addresses[1], "--health-probe-bind-address="+addresses[2])
 	if err != nil {
 		return err
@@ -111,10 +115,11 @@ func probe(ctx context.Context, url string) (ready bool, answer string) {
 }
 
 // freeAddresses are loopback addresses nobody listens on, all different.
-func freeAddresses(n int) ([]string, error) {
+func freeAddresses(ctx context.Context, n int) ([]string, error) {
 	var addresses []string
+	var listen net.ListenConfig
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)
 		}
@@ -125,8 +130,8 @@ func freeAddresses(n int) ([]string, error) {
 	return addresses, nil
 }
 
-func freeAddress() (string, error) {
-	addresses, err := freeAddresses(1)
+func freeAddress(ctx context.Context) (string, error) {
+	addresses, err := freeAddresses(ctx, 1)
 	if err != nil {
 		return "", err
 	}

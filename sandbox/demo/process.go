@@ -16,30 +16,30 @@ import (
 type process struct {
 	name, log string
 	cmd       *exec.Cmd
-	// ended is closed when the program has ended; err is how.
+	// ended is closed when the program has ended; cmd.ProcessState says how from then on.
 	ended chan struct{}
-	err   error
 }
 
 // stopPatience is how long a program may take to stop by itself.
 const stopPatience = 10 * time.Second
 
-// start runs the program until stop. The process leads a group of its own, so that a Ctrl-C at the terminal reaches it
+// start runs the program until stop, which alone ends it: a context ends abruptly, and nothing here shall. The process leads a group of its own, so that a Ctrl-C at the terminal reaches it
 // only through stop, in order.
-func start(logs, name, path string, args ...string) (*process, error) {
+func start(ctx context.Context, logs, name, path string, args ...string) (*process, error) {
 	p := &process{name: name, log: filepath.Join(logs, name+".log"), ended: make(chan struct{})}
 	out, err := os.Create(p.log)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of %s: %w", name, err)
 	}
-	p.cmd = exec.Command(path, args...)
+	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), path, args...)
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = out, out, ownGroup()
 	if err := p.cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %s: %w", name, err), out.Close())
 	}
 	go func() {
 		defer close(p.ended)
-		p.err = errors.Join(p.cmd.Wait(), out.Close())
+		_ = p.cmd.Wait() // the state says all that the error would
+		_ = out.Close()
 	}()
 	return p, nil
 }
@@ -61,7 +61,7 @@ func (p *process) watch(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	case <-p.ended:
-		return fmt.Errorf("%s ended by itself (%v); it last said: %s", p.name, p.err, p.lastLine())
+		return fmt.Errorf("%s ended by itself (%s); it last said: %s", p.name, p.cmd.ProcessState, p.lastLine())
 	}
 }
 

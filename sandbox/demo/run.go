@@ -121,11 +121,8 @@ func followPower(ctx context.Context, room *machineroom.Room, r *recorder) error
 	var seq int64
 	for {
 		event, err := room.WaitFor(ctx, machineroom.After(seq))
-		if ctx.Err() != nil {
-			return nil
-		}
 		if err != nil {
-			return err
+			return unlessInterrupted(ctx)
 		}
 		seq = event.Seq
 		r.power(event)

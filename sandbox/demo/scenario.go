@@ -17,8 +17,10 @@ import (
 const (
 	// Namespace holds the groups, slots and claims, and is the one the manager serves.
 	Namespace = "homelab-autoscaler-system"
-	// AppNamespace and App are the Deployment whose pods need machines.
-	AppNamespace, App = "default", "hello"
+	// AppNamespace is where the Deployment whose pods need machines lives.
+	AppNamespace = "default"
+	// App is that Deployment's name.
+	App = "hello"
 
 	labelApp = "app"
 )

@@ -36,6 +36,6 @@ func (s *Sandbox) dumpState() {
 		}
 	}
 	if err := os.WriteFile(filepath.Join(s.Logs, "state.yaml"), out.Bytes(), 0o600); err != nil {
-		fmt.Fprintf(s.log, "writing state.yaml: %s\n", err)
+		_, _ = fmt.Fprintf(s.log, "writing state.yaml: %s\n", err)
 	}
 }

@@ -80,7 +80,7 @@ func (a Actor) Remove(ctx context.Context, c RemoveKubeNode) error {
 // takeOut taints and cordons the kubeNode in one write.
 func (a Actor) takeOut(ctx context.Context, name string) (*corev1.Node, error) {
 	return a.update(ctx, name, func(kubeNode *corev1.Node) {
-		if !hasTaint(kubeNode, TaintToBeDeleted) {
+		if !leavingTaint(kubeNode) {
 			kubeNode.Spec.Taints = append(kubeNode.Spec.Taints, corev1.Taint{Key: TaintToBeDeleted,
 				Value: strconv.FormatInt(a.Clock.Now().Unix(), 10), Effect: corev1.TaintEffectNoSchedule})
 		}

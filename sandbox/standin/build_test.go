@@ -35,10 +35,9 @@ func pod(name, cpu string, change ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-func on(kubeNode string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Spec.NodeName, p.Status = kubeNode, corev1.PodStatus{Phase: corev1.PodRunning}
-	}
+// onW1 runs the pod on the kubeNode w1.
+func onW1(p *corev1.Pod) {
+	p.Spec.NodeName, p.Status = "w1", corev1.PodStatus{Phase: corev1.PodRunning}
 }
 
 func aged(age time.Duration) func(*corev1.Pod) {

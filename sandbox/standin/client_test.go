@@ -188,7 +188,7 @@ func outOfService(t *testing.T, kube kubernetes.Interface) bool {
 		t.Error(err)
 		return false
 	}
-	return kubeNode.Spec.Unschedulable && hasTaint(kubeNode, TaintToBeDeleted)
+	return kubeNode.Spec.Unschedulable && leavingTaint(kubeNode)
 }
 
 func TestAPodWithoutAPlaceAsksForAMachine(t *testing.T) {

@@ -46,7 +46,7 @@ func (d *decision) cleanUp() {
 		return
 	}
 	for _, kubeNode := range d.KubeNodes {
-		if kubeNode.Group != "" && hasTaint(kubeNode.Node, TaintToBeDeleted) {
+		if kubeNode.Group != "" && leavingTaint(kubeNode.Node) {
 			d.do(CleanUp{Group: kubeNode.Group, KubeNode: kubeNode.Node})
 		}
 	}
@@ -124,6 +124,7 @@ func (d *decision) upcoming(group *Group) int32 {
 	return max(upcoming, 0)
 }
 
-func hasTaint(kubeNode *corev1.Node, key string) bool {
-	return slices.ContainsFunc(kubeNode.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+// leavingTaint is whether the kubeNode carries the taint of one that is being removed.
+func leavingTaint(kubeNode *corev1.Node) bool {
+	return slices.ContainsFunc(kubeNode.Spec.Taints, func(t corev1.Taint) bool { return t.Key == TaintToBeDeleted })
 }

@@ -36,21 +36,21 @@ func TestScaleDown(t *testing.T) {
 			wantIdle: idle("w1", "w2").Idle,
 		},
 		"a pod ends the idleness": {
-			snapshot: Snapshot{Groups: []Group{workers(1)}, KubeNodes: ours(node("w1", "2")), Pods: []*corev1.Pod{pod("a", "1", on("w1"))}},
+			snapshot: Snapshot{Groups: []Group{workers(1)}, KubeNodes: ours(node("w1", "2")), Pods: []*corev1.Pod{pod("a", "1", onW1)}},
 			memory:   idle("w1"),
 			wantIdle: map[string]time.Time{},
 		},
 		"a finished pod and a DaemonSet's are nothing to wait for": {
 			snapshot: Snapshot{Groups: []Group{workers(1)}, KubeNodes: ours(node("w1", "2")), Pods: []*corev1.Pod{
-				pod("a", "1", on("w1"), ofDaemonSet),
-				pod("b", "1", on("w1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}},
+				pod("a", "1", onW1, ofDaemonSet),
+				pod("b", "1", onW1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}},
 			memory:   idle("w1"),
 			want:     []string{"remove w1"},
 			wantIdle: idle("w1").Idle,
 		},
 		"a mirror pod is nothing to wait for": {
 			snapshot: Snapshot{Groups: []Group{workers(1)}, KubeNodes: ours(node("w1", "2")), Pods: []*corev1.Pod{
-				pod("a", "1", on("w1"), func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} })}},
+				pod("a", "1", onW1, func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} })}},
 			memory:   idle("w1"),
 			want:     []string{"remove w1"},
 			wantIdle: idle("w1").Idle,

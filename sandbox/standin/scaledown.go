@@ -66,7 +66,7 @@ func (d *decision) groupOf(kubeNode KubeNode) *Group {
 // idle is whether the kubeNode is one of ours, not needed by a pending pod, and runs nothing that would have to go
 // elsewhere.
 func (d *decision) idle(kubeNode KubeNode) bool {
-	if kubeNode.Group == "" || kubeNode.Leaving || d.needed[kubeNode.Name] || hasTaint(kubeNode.Node, TaintToBeDeleted) ||
+	if kubeNode.Group == "" || kubeNode.Leaving || d.needed[kubeNode.Name] || leavingTaint(kubeNode.Node) ||
 		kubeNode.Annotations[AnnotationScaleDownDisabled] == "true" {
 		return false
 	}

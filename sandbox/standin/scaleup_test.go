@@ -43,7 +43,7 @@ func TestScaleUp(t *testing.T) {
 		},
 		"a registered machine is not also upcoming": {
 			snapshot: Snapshot{Groups: []Group{workers(1)}, KubeNodes: ours(node("w1", "2")),
-				Pods: []*corev1.Pod{pod("old", "2", on("w1")), pod("a", "2")}},
+				Pods: []*corev1.Pod{pod("old", "2", onW1), pod("a", "2")}},
 			want: []string{"increase workers by 1 for 1 pods"},
 		},
 		"free room on any kubeNode comes first, also on one that is nobody's": {
@@ -99,11 +99,11 @@ func TestScaleUp(t *testing.T) {
 		},
 		"spread over hostnames fills the upcoming machine first": {
 			snapshot: Snapshot{Groups: []Group{workers(2)}, KubeNodes: ours(node("w1", "2")),
-				Pods: []*corev1.Pod{pod("old", "100m", on("w1")), pod("older", "100m", on("w1")), pod("a", "100m", spread), pod("b", "100m", spread)}},
+				Pods: []*corev1.Pod{pod("old", "100m", onW1), pod("older", "100m", onW1), pod("a", "100m", spread), pod("b", "100m", spread)}},
 		},
 		"spread asks for a machine each while a full kubeNode keeps the skew up": {
 			snapshot: Snapshot{Groups: []Group{workers(1)}, KubeNodes: append(ours(node("w1", "2")), KubeNode{Node: node("full", "0")}),
-				Pods: []*corev1.Pod{pod("old", "100m", on("w1")), pod("a", "100m", spread), pod("b", "100m", spread)}},
+				Pods: []*corev1.Pod{pod("old", "100m", onW1), pod("a", "100m", spread), pod("b", "100m", spread)}},
 			want: []string{"increase workers by 2 for 2 pods"},
 		},
 		"spread does not ask where the skew allows the pod": {

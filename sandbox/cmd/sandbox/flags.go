@@ -32,7 +32,7 @@ func newFlags(name, about string) flags {
 }
 
 func (f flags) help() {
-	fmt.Fprintf(os.Stdout, "Usage: sandbox %s [flags]\n\n%s\n\nFlags:\n", f.Name(), f.about)
+	_, _ = fmt.Fprintf(os.Stdout, "Usage: sandbox %s [flags]\n\n%s\n\nFlags:\n", f.Name(), f.about)
 	f.SetOutput(os.Stdout)
 	f.PrintDefaults()
 }

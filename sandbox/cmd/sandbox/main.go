@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -84,19 +85,19 @@ func report(name string, err error) int {
 }
 
 func usage(out io.Writer) {
-	fmt.Fprint(out, `A homelab cluster in one process tree: a real Kubernetes control plane, simulated machines
+	var list strings.Builder
+	for _, c := range commands() {
+		fmt.Fprintf(&list, "  %-8s %s\n", c.name, c.summary)
+	}
+	_, _ = fmt.Fprintf(out, `A homelab cluster in one process tree: a real Kubernetes control plane, simulated machines
 with power switches of their own, and homelab-autoscaler switching them on and off.
 
 It needs Go and nothing else, touches no machine of yours, listens on loopback only, and
 leaves nothing behind when it ends.
 
 Commands:
-`)
-	for _, c := range commands() {
-		fmt.Fprintf(out, "  %-8s %s\n", c.name, c.summary)
-	}
-	fmt.Fprint(out, `
+%s
 Start with "sandbox demo"; add --keep to look around with kubectl afterwards.
 Each command explains its flags with --help.
-`)
+`, &list)
 }
