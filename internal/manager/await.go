@@ -44,13 +44,11 @@ func (m *Manager) await(ctx context.Context) error {
 			return nil
 		}
 		m.ready.not(err.Error())
-		if ctx.Err() != nil {
-			return nil
-		}
-		if !m.clock.Now().Before(deadline) {
+		asked := ctx.Err() == nil // else it only says that nobody was asked
+		if asked && !m.clock.Now().Before(deadline) {
 			return err
 		}
-		if err.Error() != said {
+		if asked && err.Error() != said {
 			said = err.Error()
 			m.log.Info("waiting", "until", deadline.UTC().Format(time.RFC3339), "because", said)
 		}
