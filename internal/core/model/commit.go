@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,9 +26,19 @@ const (
 	Removals
 )
 
-// Order is the law: intent is saved before the act, protection goes last. A mutant has another one.
-func Order() []Section {
-	return []Section{Finalizers, ClaimStatuses, SlotStatusWrite, Actions, Removals}
+// Rules are how a Decision is committed. A mutant has others.
+type Rules struct {
+	// Order is the order of the sections.
+	Order []Section
+	// BlindAbsences leaves assumed absences unread; BlindCreates creates a Job without a look at its owner and at the
+	// slot's other Jobs; BlindWrites carry no UID and no resourceVersion.
+	BlindAbsences, BlindCreates, BlindWrites bool
+}
+
+// TheRules are the law: intent is saved before the act, protection goes last, and nothing is written on an outdated
+// reading.
+func TheRules() Rules {
+	return Rules{Order: []Section{Finalizers, ClaimStatuses, SlotStatusWrite, Actions, Removals}}
 }
 
 // Commit is a Decision being written, one write at a time. It remembers what its own writes left, so that a second write
@@ -38,14 +49,15 @@ type Commit struct {
 	Decision slot.Decision
 	// Done is how many writes have been made.
 	Done   int
+	rules  Rules
 	writes []any
 	// latest are the objects as our own writes left them.
 	latest []metav1.Object
 }
 
-func newCommit(in slot.Input, d slot.Decision, order []Section) *Commit {
-	c := &Commit{In: in, Decision: d}
-	for _, section := range order {
+func newCommit(in slot.Input, d slot.Decision, rules Rules) *Commit {
+	c := &Commit{In: in, Decision: d, rules: rules}
+	for _, section := range rules.Order {
 		switch section {
 		case Finalizers:
 			c.writes = appendAll(c.writes, d.Finalizers)
@@ -74,7 +86,7 @@ func appendAll[T any](all []any, some []T) []any {
 // begin reads the assumed absences again, live, and takes the token where the Decision asks for it.
 func (c *Commit) begin(s *State) error {
 	for _, absence := range c.Decision.Assumes {
-		if uid, found := s.present(absence); found && (absence.UID == "" || absence.UID == uid) {
+		if uid, found := s.present(absence); found && !c.rules.BlindAbsences && (absence.UID == "" || absence.UID == uid) {
 			return fmt.Errorf("%w: %s %s is there after all", errRefused, absence.Kind, absence.Name)
 		}
 	}
@@ -91,6 +103,8 @@ func (c *Commit) begin(s *State) error {
 func (c *Commit) run(s *State, n int) (*Commit, error) {
 	after := *c
 	after.latest = slices.Clone(c.latest)
+	s.blind = c.rules.BlindWrites
+	defer func() { s.blind = false }()
 	for after.Done < min(n, len(after.writes)) {
 		if err := after.write(s, after.writes[after.Done]); err != nil {
 			return &after, err
@@ -126,13 +140,7 @@ func (c *Commit) write(s *State, what any) error {
 func (c *Commit) act(s *State, action slot.Action) error {
 	switch a := action.(type) {
 	case slot.CreateJob:
-		if err := c.ownerUnchanged(s, controller(a.Job)); err != nil {
-			return err
-		}
-		if others := unfinishedBut(&s.Objects, a.Job.Name); len(others) > 0 {
-			return fmt.Errorf("%w: Job %s has not ended", errRefused, others[0])
-		}
-		return s.createJob(a.Job)
+		return c.create(s, a.Job)
 	case slot.DeleteJob:
 		return s.deleteJob(a.UID)
 	case slot.SetJobTTL:
@@ -154,8 +162,21 @@ func (c *Commit) act(s *State, action slot.Action) error {
 	panic(fmt.Sprintf("unknown action %T", action))
 }
 
-// ownerUnchanged reads a Job's owner again, live: a create has no precondition of its own, so a Job decided on an outdated
-// reading of its owner, or by a leader that was paused, would come to life long after its turn.
+// create makes a lifecycle Job. A create has no precondition of its own, so a Job decided on an outdated reading, or by a
+// leader that was paused, would come to life long after its turn: its owner is read again, live, and so are the slot's
+// other lifecycle Jobs, none of which may be unfinished.
+func (c *Commit) create(s *State, job *batchv1.Job) error {
+	if !c.rules.BlindCreates {
+		if err := c.ownerUnchanged(s, controller(job)); err != nil {
+			return err
+		}
+		if others := unfinishedBut(&s.Objects, job.Name); len(others) > 0 {
+			return fmt.Errorf("%w: Job %s has not ended", errRefused, others[0])
+		}
+	}
+	return s.createJob(job)
+}
+
 func (c *Commit) ownerUnchanged(s *State, uid types.UID) error {
 	if n := c.In.Slot; n != nil && n.UID == uid {
 		if s.Slot == nil {

@@ -21,6 +21,8 @@ func endLaws() []Law {
 		{Name: "a claim that owes a reversal is let go only when its machine is off, or taken for off", decision: owesUntilOff},
 		{Name: "an ended claim says when it ended and whether it had a machine", change: endsInFull},
 		{Name: "the digest tells of the newest committed claim", change: digestIsTrue},
+		{Name: "a claim does not vanish before its end is in the digest", change: digestFirst},
+		{Name: "no claim is released while its slot is there", change: releasedInVain},
 	}
 }
 
@@ -139,6 +141,35 @@ func digestIsTrue(t *Transition) string {
 	case digest.Name != newest.Name || digest.Phase != newest.Status.Phase || digest.Reason != newest.Status.Reason:
 		return wrong("claim %s is %s (%s), it says %s is %s (%s)", newest.Name, newest.Status.Phase, newest.Status.Reason,
 			digest.Name, digest.Phase, digest.Reason)
+	}
+	return ""
+}
+
+func digestFirst(t *Transition) string {
+	if t.Decision == nil || t.After.Slot == nil || t.After.Terminating {
+		return ""
+	}
+	digest := t.After.Slot.Status.LastClaim
+	for _, c := range t.Before.Claims {
+		if !facts.Committed(c) || t.After.claim(c.Name) != nil {
+			continue
+		}
+		if digest == nil || digest.Name == c.Name && digest.Phase != v2.ClaimFailed && digest.Phase != v2.ClaimCompleted {
+			return wrong("claim %s", c.Name)
+		}
+	}
+	return ""
+}
+
+// releasedInVain judges what lands, on the world as it was: a lagging cache may well show no slot.
+func releasedInVain(t *Transition) string {
+	if t.Decision == nil || t.In.Slot != nil || t.Before.Slot == nil {
+		return ""
+	}
+	for _, c := range t.After.Claims {
+		if before := t.Before.claim(c.Name); before != nil && facts.Live(before) && facts.Terminal(c) {
+			return wrong("claim %s is %s (%s)", c.Name, c.Status.Phase, c.Status.Reason)
+		}
 	}
 	return ""
 }

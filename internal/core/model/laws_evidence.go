@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,6 +21,8 @@ func evidenceLaws() []Law {
 		{Name: "the kubeNode is removed only with a machine that is believed off, and where the group wants it", decision: removesByRule},
 		{Name: "off is believed only after a shutdown Job of the reversal started", decision: offByJob},
 		{Name: "a switch that says on forbids to believe in off", decision: switchForbids},
+		{Name: "evidence in hand beats the clock", decision: evidenceFirst},
+		{Name: "a Job or kubeNode that is there is not taken for absent", change: nothingOverlooked},
 		{Name: "no power operation starts on a held slot", decision: holdHolds},
 		{Name: "a machine is lost only after its whole time of silence, never while its kubelet reports", decision: lostInTime},
 	}
@@ -143,4 +146,48 @@ func silence(in slot.Input) time.Duration {
 		}
 	}
 	return longest
+}
+
+// evidenceFirst spares a booting claim whose machine is through the gate in this very observation.
+func evidenceFirst(in slot.Input, d slot.Decision) string {
+	n := in.KubeNode
+	through := facts.KubeNodeReady(n) && !n.Spec.Unschedulable && len(facts.GateTaints(n, in.Policy)) == 0 &&
+		!slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return facts.Leftover(t, v2.EngineClusterAutoscaler) })
+	if !through {
+		return ""
+	}
+	for _, c := range d.Claims {
+		switch c.Status.Reason {
+		case v2.ReasonDeadlineExceeded, v2.ReasonReadinessGateTimeout, v2.ReasonStartupJobFailed, v2.ReasonStartupJobTimeout, v2.ReasonStuckTransition:
+			if facts.Phase(c.Claim) == v2.ClaimBooting && c.Status.Phase == v2.ClaimFailed {
+				return wrong("claim %s: %s", c.Claim.Name, c.Status.Reason)
+			}
+		}
+	}
+	return ""
+}
+
+// nothingOverlooked judges what lands of a decision on a lagging cache.
+func nothingOverlooked(t *Transition) string {
+	if t.Decision == nil || t.Move.Event != stale {
+		return ""
+	}
+	if t.In.KubeNode == nil && t.Before.heard() && len(t.After.Ghost.Startups) > len(t.Before.Ghost.Startups) {
+		return "a boot begins though the kubelet reports"
+	}
+	for _, c := range t.After.Claims {
+		before := t.Before.claim(c.Name)
+		for i := range c.Status.Jobs {
+			record := &c.Status.Jobs[i]
+			live := t.Before.job(record.Name)
+			if record.Outcome == v2.JobUnknown && live != nil && live.UID == record.UID && before != nil && !unknown(before.Status.Jobs, record.Name) {
+				return wrong("Job %s", record.Name)
+			}
+		}
+	}
+	return ""
+}
+
+func unknown(records []v2.JobRecord, name string) bool {
+	return slices.ContainsFunc(records, func(r v2.JobRecord) bool { return r.Name == name && r.Outcome == v2.JobUnknown })
 }

@@ -10,10 +10,10 @@ import (
 // Step is slot.Step, or a mutant of it.
 type Step func(slot.Input) (slot.Decision, error)
 
-// World is what a history is played with: the function to be proven, the order of its commit, and the laws.
+// World is what a history is played with: the function to be proven, the rules of its commit, and the laws.
 type World struct {
 	Step  Step
-	Order []Section
+	Rules Rules
 	Laws  []Law
 	// Tally counts, by law, how often it was judged.
 	Tally map[string]int
@@ -22,9 +22,9 @@ type World struct {
 	keys   keyer
 }
 
-// NewWorld is the world as it is: slot.Step, its order of commit and every law.
+// NewWorld is the world as it is: slot.Step, its rules of commit and every law.
 func NewWorld() *World {
-	return &World{Step: slot.Step, Order: Order(), Laws: Laws(), Tally: map[string]int{}, events: events()}
+	return &World{Step: slot.Step, Rules: TheRules(), Laws: Laws(), Tally: map[string]int{}, events: events()}
 }
 
 // Move is one thing that happens: an event by its index, or something the manager does. It is small, because an explorer
@@ -89,7 +89,7 @@ func (w *World) moves(s *State, decided slot.Decision) []Move {
 		}
 	}
 	if busy && s.Left.has(Crashes) {
-		for n := 1; n < len(newCommit(slot.Input{}, decided, w.Order).writes); n++ {
+		for n := 1; n < len(newCommit(slot.Input{}, decided, w.Rules).writes); n++ {
 			moves = append(moves, Move{crash, uint8(n)})
 		}
 	}
@@ -111,7 +111,7 @@ func (w *World) lagging(s *State, decided slot.Decision, busy bool, moves []Move
 	if s.Leader != nil {
 		moves = append(moves, Move{Event: resume})
 	} else if busy && s.Left.has(Leaders) {
-		for n := range newCommit(slot.Input{}, decided, w.Order).writes {
+		for n := range newCommit(slot.Input{}, decided, w.Rules).writes {
 			moves = append(moves, Move{pause, uint8(n)})
 		}
 	}
@@ -134,13 +134,13 @@ func (w *World) apply(s *State, m Move, in slot.Input, decided slot.Decision) (T
 	switch m.Event {
 	case reconcile, crash:
 		t.Decision, t.Fresh = &decided, true
-		n := len(newCommit(in, decided, w.Order).writes)
+		n := len(newCommit(in, decided, w.Rules).writes)
 		if m.Event == crash {
 			n = int(m.Arg)
 			after.Left.spend(Crashes)
 			after.Braked = time.Time{}
 		}
-		t.commit(newCommit(in, decided, w.Order), n)
+		t.commit(newCommit(in, decided, w.Rules), n)
 	case freeze:
 		after.Left.spend(StaleCaches)
 		held := s.Objects
@@ -150,7 +150,7 @@ func (w *World) apply(s *State, m Move, in slot.Input, decided slot.Decision) (T
 	case pause:
 		after.Left.spend(Leaders)
 		t.Decision, t.Fresh = &decided, true
-		if paused := t.commit(newCommit(in, decided, w.Order), int(m.Arg)); t.Refused == nil {
+		if paused := t.commit(newCommit(in, decided, w.Rules), int(m.Arg)); t.Refused == nil {
 			after.Leader = paused
 		}
 	case resume:
@@ -181,7 +181,7 @@ func (w *World) stale(t *Transition, kind uint8) error {
 		return err
 	}
 	t.Decision = &decided
-	t.commit(newCommit(t.In, decided, w.Order), 1<<10)
+	t.commit(newCommit(t.In, decided, w.Rules), 1<<10)
 	return nil
 }
 

@@ -99,6 +99,11 @@ func (w *World) Episode(seed uint64) History {
 		broken.Seed, h.Broken = seed, broken
 		return h
 	}
+	if again, life, broken := w.serve(end); broken != nil {
+		broken.History = append(w.tell(start, way), append(w.tell(s, rest), w.tell(again, life)...)...)
+		broken.Seed, h.Broken = seed, broken
+		return h
+	}
 	h.On, h.Wanted, h.Boots = end.Metal.On, end.wanted() != nil, int(end.Metal.Boots)
 	if h.On && !h.Wanted {
 		h.Hidden = Hidden(end)

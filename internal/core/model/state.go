@@ -55,6 +55,8 @@ type State struct {
 
 	// serial numbers UIDs and resourceVersions.
 	serial uint32
+	// blind makes writes without preconditions, for a mutant.
+	blind bool
 }
 
 // Ghost is what no manager can know, kept for the laws.

@@ -1,0 +1,152 @@
+package slot_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"homecluster.dev/autoscaler/internal/core/model"
+	"homecluster.dev/autoscaler/internal/core/slot"
+)
+
+// mutantHistories is how many random histories a mutant may survive before it counts as alive.
+const mutantHistories = 600
+
+type mutant struct {
+	step  model.Step
+	rules model.Rules
+}
+
+// without is Step without one stage.
+func without(stage string) mutant {
+	return mutant{step: slot.StepBy(slices.DeleteFunc(slot.Stages(), func(s string) bool { return s == stage })...), rules: model.TheRules()}
+}
+
+// swapped is Step with two stages in each other's place.
+func swapped(a, b string) mutant {
+	names := slot.Stages()
+	i, j := slices.Index(names, a), slices.Index(names, b)
+	names[i], names[j] = names[j], names[i]
+	return mutant{step: slot.StepBy(names...), rules: model.TheRules()}
+}
+
+// committed is Step as it is under other rules of commit.
+func committed(change func(*model.Rules)) mutant {
+	rules := model.TheRules()
+	change(&rules)
+	return mutant{step: slot.Step, rules: rules}
+}
+
+// seeing is Step on a changed Input; deciding changes its Decision.
+func seeing(change func(*slot.Input)) mutant {
+	return mutant{rules: model.TheRules(), step: func(in slot.Input) (slot.Decision, error) {
+		change(&in)
+		return slot.Step(in)
+	}}
+}
+
+func deciding(change func(*slot.Decision)) mutant {
+	return mutant{rules: model.TheRules(), step: func(in slot.Input) (slot.Decision, error) {
+		d, err := slot.Step(in)
+		change(&d)
+		return d, err
+	}}
+}
+
+func mutants() map[string]mutant {
+	all := map[string]mutant{
+		"deadline before gate": swapped("gate", "deadline"),
+		"actions before claim statuses": committed(func(r *model.Rules) {
+			r.Order = []model.Section{model.Finalizers, model.Actions, model.ClaimStatuses, model.SlotStatusWrite, model.Removals}
+		}),
+		"finalizers after claim statuses": committed(func(r *model.Rules) {
+			r.Order = []model.Section{model.ClaimStatuses, model.Finalizers, model.SlotStatusWrite, model.Actions, model.Removals}
+		}),
+		"removals first": committed(func(r *model.Rules) {
+			r.Order = []model.Section{model.Removals, model.Finalizers, model.ClaimStatuses, model.SlotStatusWrite, model.Actions}
+		}),
+		"removals before the slot's status": committed(func(r *model.Rules) {
+			r.Order = []model.Section{model.Finalizers, model.ClaimStatuses, model.Removals, model.SlotStatusWrite, model.Actions}
+		}),
+		"absences are not read again":     committed(func(r *model.Rules) { r.BlindAbsences = true }),
+		"Jobs are created without a look": committed(func(r *model.Rules) { r.BlindCreates = true }),
+		"writes carry no version":         committed(func(r *model.Rules) { r.BlindWrites = true }),
+		"deletionTimestamp is ignored":    seeing(ignoreDeletion),
+		"the Job's uid is not recorded":   deciding(forgetUIDs),
+		"no finalizer is added":           deciding(func(d *slot.Decision) { d.Finalizers = nil }),
+		"no finalizer is dropped":         deciding(keepFinalizers),
+		"no wake is asked for": deciding(func(d *slot.Decision) {
+			*d = slot.Decision{Assumes: d.Assumes, Brake: d.Brake, Finalizers: d.Finalizers, Claims: d.Claims, Slot: d.Slot, Actions: d.Actions, Removals: d.Removals, Notes: d.Notes}
+		}),
+		"no event is published":             deciding(func(d *slot.Decision) { d.Notes = nil }),
+		"the hold is not seen":              seeing(ignoreHold),
+		"two live claims need not settle":   seeing(func(in *slot.Input) { in.Policy.SupersedeSettle = 0 }),
+		"a lost machine needs no patience":  seeing(func(in *slot.Input) { in.Policy.MachineGone = 1 }),
+		"a machine that is on looks silent": seeing(func(in *slot.Input) { in.KubeNode = nil }),
+		"unfinished Jobs are not seen":      seeing(func(in *slot.Input) { in.Jobs = nil }),
+	}
+	for _, stage := range slot.Stages() {
+		all["without stage "+stage] = without(stage)
+	}
+	return all
+}
+
+func ignoreDeletion(in *slot.Input) {
+	in.Claims = slices.Clone(in.Claims)
+	for i, c := range in.Claims {
+		copied := *c
+		copied.DeletionTimestamp = nil
+		in.Claims[i] = &copied
+	}
+}
+
+func ignoreHold(in *slot.Input) {
+	if in.Slot != nil {
+		copied := *in.Slot
+		copied.Annotations = nil
+		in.Slot = &copied
+	}
+}
+
+func forgetUIDs(d *slot.Decision) {
+	for i := range d.Claims {
+		records := slices.Clone(d.Claims[i].Status.Jobs)
+		for j := range records {
+			records[j].UID = ""
+		}
+		d.Claims[i].Status.Jobs = records
+	}
+}
+
+func keepFinalizers(d *slot.Decision) {
+	d.Removals = slices.DeleteFunc(d.Removals, func(r slot.Removal) bool { _, drops := r.(slot.DropFinalizer); return drops })
+}
+
+// TestMutantsDie changes one thing at a time and expects a named law to notice. The table is the proof that the laws can
+// fail.
+func TestMutantsDie(t *testing.T) {
+	var table []string
+	for name, m := range mutants() {
+		w := model.NewWorld()
+		w.Step, w.Rules = m.step, m.rules
+		killer, after := kill(w)
+		if killer == "" {
+			t.Errorf("mutant %q survives %d histories", name, mutantHistories)
+		}
+		table = append(table, fmt.Sprintf("%-36s dies in history %3d of: %s", name, after, killer))
+	}
+	slices.Sort(table)
+	for _, line := range table {
+		t.Log(line)
+	}
+}
+
+// kill plays histories until a law breaks.
+func kill(w *model.World) (law string, after int) {
+	for seed := range mutantHistories {
+		if h := w.Episode(uint64(seed + 1)); h.Broken != nil {
+			return h.Broken.Law, seed + 1
+		}
+	}
+	return "", mutantHistories
+}
