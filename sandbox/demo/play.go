@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 )
 
 // PlayOptions say what a sandbox to play with has.
@@ -61,21 +63,24 @@ func (s *Sandbox) explain(out io.Writer) {
 The sandbox is up and stays until Ctrl-C. In another terminal:
 
   export KUBECONFIG=%[1]s
-  kubectl get hlgroup,slot,nc -n %[2]s          what there is
-  kubectl get nc -n %[2]s -w                    claims as they live
-  kubectl describe slot -n %[2]s worker-1       one machine and its story
-  kubectl scale deployment/%[3]s -n %[4]s --replicas=1   wake a machine, if somebody asks for it
-  kubectl explain nodeclaim.spec
+  kubectl config set-context --current --namespace=%[2]s
 
-A machine of your own, without any autoscaler:
+  kubectl get hlgroup,slot,nc         what there is
+  kubectl get nc -w                   claims as they live
+  kubectl describe slot worker-1      one machine and its story
+  kubectl explain nodeclaim.spec      what a claim can say
 
-  kubectl create -n %[2]s -f - <<EOF
-  {"apiVersion": "infra.homecluster.dev/v2alpha1", "kind": "NodeClaim", "metadata": {"generateName": "worker-1-"},
-   "spec": {"slotRef": {"name": "worker-1"}, "request": {"call": "Create", "group": "workers"}, "requestedBy": "me"}}
-  EOF
+With somebody who asks for machines (the demo has, up has with --client), pods are enough:
+
+  kubectl scale deployment/%[3]s -n %[4]s --replicas=1
+
+A machine of your own, asked for by hand; kubectl delete nc gives it back:
+
+  echo '{"apiVersion": "%[8]s", "kind": "NodeClaim", "metadata": {"generateName": "big-1-"}, "spec": {
+    "slotRef": {"name": "big-1"}, "request": {"call": "Create", "group": "big"}, "requestedBy": "me"}}' | kubectl create -f -
 
   power log and switches    %[5]s/log, %[5]s/machines
   logs of every part        %[6]s
   provider (externalgrpc)   %[7]s
-`, s.Kubeconfig, Namespace, App, AppNamespace, s.Room.URL(), s.Logs, s.Provider)
+`, s.Kubeconfig, Namespace, App, AppNamespace, s.Room.URL(), s.Logs, s.Provider, v2.GroupVersion)
 }

@@ -23,8 +23,8 @@ type process struct {
 // stopPatience is how long a program may take to stop by itself.
 const stopPatience = 10 * time.Second
 
-// start runs the program until stop, which alone ends it: a context ends abruptly, and nothing here shall. The process leads a group of its own, so that a Ctrl-C at the terminal reaches it
-// only through stop, in order.
+// start runs the program until stop, which alone ends it: a context ends abruptly, and nothing here shall. The process
+// leads a group of its own, so that a Ctrl-C at the terminal reaches it only through stop, in order.
 func start(ctx context.Context, logs, name, path string, args ...string) (*process, error) {
 	p := &process{name: name, log: filepath.Join(logs, name+".log"), ended: make(chan struct{})}
 	out, err := os.Create(p.log)
