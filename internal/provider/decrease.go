@@ -11,7 +11,9 @@ import (
 )
 
 // NodeGroupDecreaseTargetSize takes pending claims back, oldest first, and never more than there are.
-func (s *Server) NodeGroupDecreaseTargetSize(ctx context.Context, request *pb.NodeGroupDecreaseTargetSizeRequest) (*pb.NodeGroupDecreaseTargetSizeResponse, error) {
+func (s *Server) NodeGroupDecreaseTargetSize(
+	ctx context.Context, request *pb.NodeGroupDecreaseTargetSizeRequest,
+) (*pb.NodeGroupDecreaseTargetSizeResponse, error) {
 	release, err := s.turns.take(ctx, request.GetId())
 	if err != nil {
 		return nil, err

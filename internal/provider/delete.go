@@ -117,7 +117,7 @@ func (s *Server) untilDone(ctx context.Context, claim *v2.NodeClaim, do func(*v2
 			return err
 		}
 		if waitErr := s.wait(ctx, pause); waitErr != nil {
-			return fmt.Errorf("ending claim %s: %w (last: %v)", name, waitErr, err)
+			return fmt.Errorf("ending claim %s: %w (last: %w)", name, waitErr, err)
 		}
 		now, readErr := s.live.Claim(ctx, s.namespace, name)
 		if readErr == nil && (now == nil || now.UID != uid) {

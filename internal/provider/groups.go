@@ -13,7 +13,7 @@ import (
 func (s *Server) NodeGroups(context.Context, *pb.NodeGroupsRequest) (*pb.NodeGroupsResponse, error) {
 	response := &pb.NodeGroupsResponse{}
 	for _, answer := range s.store.Groups() {
-		if answer.Offered() && answer.Broken == nil {
+		if told(answer) {
 			response.NodeGroups = append(response.NodeGroups, nodeGroup(answer))
 		}
 	}
@@ -22,17 +22,20 @@ func (s *Server) NodeGroups(context.Context, *pb.NodeGroupsRequest) (*pb.NodeGro
 
 // NodeGroupForNode names the group of a node, or none. It fails for no node that has a name: an error here stops every
 // scale-up of the client.
-func (s *Server) NodeGroupForNode(ctx context.Context, request *pb.NodeGroupForNodeRequest) (*pb.NodeGroupForNodeResponse, error) {
+func (s *Server) NodeGroupForNode(_ context.Context, request *pb.NodeGroupForNodeRequest) (*pb.NodeGroupForNodeResponse, error) {
 	ref, err := nodeRef(request.GetNode())
 	if err != nil {
 		return nil, err
 	}
 	answer := s.groupOf(ref, request.GetNode())
-	if answer == nil || !answer.Offered() || answer.Broken != nil {
+	if answer == nil || !told(answer) {
 		return &pb.NodeGroupForNodeResponse{NodeGroup: &pb.NodeGroup{}}, nil
 	}
 	return &pb.NodeGroupForNodeResponse{NodeGroup: nodeGroup(answer)}, nil
 }
+
+// told is whether the client hears of a group: it is the client's to scale, and nothing is wrong with it.
+func told(answer *snapshot.Answer) bool { return answer.Offered() && answer.Broken == nil }
 
 // groupOf is the answer of the node's group, or nil.
 func (s *Server) groupOf(ref pool.NodeRef, node *pb.ExternalGrpcNode) *snapshot.Answer {

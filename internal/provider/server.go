@@ -94,7 +94,7 @@ func New(c Config) *Server {
 // Serve fills the snapshot, then answers on the listener until the context ends, and stops gracefully. It closes the
 // listener in every case.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	defer listener.Close()
+	defer func() { _ = listener.Close() }() // a second close, after the server's own, is no fault
 	if err := s.store.Watch(ctx, s.informers); err != nil {
 		if ctx.Err() != nil {
 			return nil

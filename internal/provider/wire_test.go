@@ -120,8 +120,8 @@ func TestOptionsOfEachGeneration(t *testing.T) {
 			}
 			for number, want := range map[protowire.Number]time.Duration{8: 90 * time.Second, 9: 20 * time.Minute, 10: test.provision} {
 				inner := fields(t, options[number].([]byte))
-				if got := time.Duration(inner[1].(uint64)) * time.Second; got != want {
-					t.Errorf("a newer client reads %s in field %d, want %s", got, number, want)
+				if got := time.Duration(inner[1].(uint64)); got != want/time.Second {
+					t.Errorf("a newer client reads %ds in field %d, want %s", got, number, want)
 				}
 			}
 		})

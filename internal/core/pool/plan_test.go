@@ -13,7 +13,7 @@ import (
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 )
 
-func floorOf(n int32) func(*v2.Group) { return func(g *v2.Group) { g.Spec.MinSize = n } }
+func floorOfOne(g *v2.Group) { g.Spec.MinSize = 1 }
 
 // check compares a fault's kind and looks for words in its message.
 func check(t *testing.T, err error, kind FaultKind, says string) {
@@ -112,13 +112,13 @@ func TestPlanDecrease(t *testing.T) {
 			delta:   -1, fault: Busy, says: "2 booting, 1 ready",
 		},
 		"the floor": {
-			objects: []metav1.Object{group(floorOf(1)), slot("a"), claim("a", 1, "")}, delta: -1, fault: Refused, says: "would have 0 machines, below its minSize of 1",
+			objects: []metav1.Object{group(floorOfOne), slot("a"), claim("a", 1, "")}, delta: -1, fault: Refused, says: "would have 0 machines, below its minSize of 1",
 		},
 		"the floor is judged on the size the call can produce": {
-			objects: []metav1.Object{group(floorOf(1)), slot("a"), slot("b"), claim("a", 1, ""), claim("b", 1, v2.ClaimReady)}, delta: -2, pending: []string{"a-1"},
+			objects: []metav1.Object{group(floorOfOne), slot("a"), slot("b"), claim("a", 1, ""), claim("b", 1, v2.ClaimReady)}, delta: -2, pending: []string{"a-1"},
 		},
 		"a failed boot goes first, and no floor keeps it": {
-			objects: []metav1.Object{group(floorOf(1)), slot("a"), claim("a", 1, "", failed(v2.ReasonDeadlineExceeded))}, delta: -1, errored: 1,
+			objects: []metav1.Object{group(floorOfOne), slot("a"), claim("a", 1, "", failed(v2.ReasonDeadlineExceeded))}, delta: -1, errored: 1,
 		},
 		"zero":     {objects: []metav1.Object{group(), slot("a")}, fault: Malformed, says: "is 0"},
 		"positive": {objects: []metav1.Object{group(), slot("a")}, delta: 1, fault: Malformed},
@@ -186,11 +186,11 @@ func TestPlanDelete(t *testing.T) {
 			objects: []metav1.Object{group(), slot("a"), claim("a", 1, v2.ClaimReady)}, nodes: append(byName("a"), id("homelab://a")...), claims: []string{"a-1"},
 		},
 		"asked again: the delete is finished": {
-			objects: []metav1.Object{group(floorOf(1)), slot("a"), claim("a", 1, v2.ClaimReady, marked)}, nodes: byName("a"), claims: []string{"a-1"},
+			objects: []metav1.Object{group(floorOfOne), slot("a"), claim("a", 1, v2.ClaimReady, marked)}, nodes: byName("a"), claims: []string{"a-1"},
 		},
 		"no live claim: already so": {objects: []metav1.Object{group(), slot("a")}, nodes: byName("a")},
 		"a failed boot is answered and not deleted": {
-			objects: []metav1.Object{group(floorOf(1)), slot("a"), claim("a", 1, "", failed(v2.ReasonDeadlineExceeded), stillReversing)},
+			objects: []metav1.Object{group(floorOfOne), slot("a"), claim("a", 1, "", failed(v2.ReasonDeadlineExceeded), stillReversing)},
 			nodes:   id("homelab://a"), errored: []string{"a-1"},
 		},
 		"one stranger spoils the batch": {
@@ -210,10 +210,10 @@ func TestPlanDelete(t *testing.T) {
 			objects: []metav1.Object{group(), slot("a", suspended), claim("a", 1, "")}, nodes: id("homelab://a"), claims: []string{"a-1"},
 		},
 		"the floor keeps a running machine": {
-			objects: []metav1.Object{group(floorOf(1)), slot("a"), claim("a", 1, v2.ClaimReady)}, nodes: byName("a"), fault: Refused, says: "below its minSize of 1",
+			objects: []metav1.Object{group(floorOfOne), slot("a"), claim("a", 1, v2.ClaimReady)}, nodes: byName("a"), fault: Refused, says: "below its minSize of 1",
 		},
 		"the floor keeps no machine that does not run": {
-			objects: []metav1.Object{group(floorOf(1)), slot("a"), claim("a", 1, v2.ClaimBooting)}, nodes: byName("a"), claims: []string{"a-1"},
+			objects: []metav1.Object{group(floorOfOne), slot("a"), claim("a", 1, v2.ClaimBooting)}, nodes: byName("a"), claims: []string{"a-1"},
 		},
 		"nobody":   {objects: []metav1.Object{group(), slot("a")}, fault: Malformed},
 		"nameless": {objects: []metav1.Object{group(), slot("a")}, nodes: []NodeRef{{}}, fault: Malformed, says: "neither"},

@@ -51,12 +51,12 @@ func (w *world) checkLaws(before, after Input, d Decision) {
 	if creates+unfinished > 1 {
 		w.t.Fatalf("law broken: %d unfinished lifecycle Jobs on one slot", creates+unfinished)
 	}
-	w.checkFinalizers(after, d)
+	w.checkFinalizers(d)
 }
 
 // checkFinalizers checks that no machine is committed without a finalizer: a claim that becomes booting or ready has
 // ours, or gets it in the same decision.
-func (w *world) checkFinalizers(in Input, d Decision) {
+func (w *world) checkFinalizers(d Decision) {
 	w.t.Helper()
 	for _, change := range d.Claims {
 		committed := change.Status.Phase == v2.ClaimBooting || change.Status.Phase == v2.ClaimReady

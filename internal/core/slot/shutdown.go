@@ -100,7 +100,7 @@ func (r *run) complain(v *reversal, last *v2.JobRecord) {
 	if v.claim == nil {
 		return
 	}
-	reason := v2.ClaimReason("")
+	var reason v2.ClaimReason
 	switch last.Outcome {
 	case v2.JobFailed:
 		reason = v2.ReasonShutdownJobFailed

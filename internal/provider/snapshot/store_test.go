@@ -36,11 +36,11 @@ func slot(name string, edits ...func(*v2.Node)) *v2.Node {
 	return o
 }
 
-func claim(slot, uid, version string, edits ...func(*v2.NodeClaim)) *v2.NodeClaim {
+func claim(uid, version string, edits ...func(*v2.NodeClaim)) *v2.NodeClaim {
 	o := &v2.NodeClaim{ObjectMeta: metav1.ObjectMeta{
-		Name: slot + "-1", Namespace: "home", UID: types.UID(uid), ResourceVersion: version, CreationTimestamp: metav1.NewTime(noon),
+		Name: "a-1", Namespace: "home", UID: types.UID(uid), ResourceVersion: version, CreationTimestamp: metav1.NewTime(noon),
 	}}
-	o.Spec.SlotRef.Name, o.Spec.Request = slot, v2.ClaimRequest{Call: v2.CallIncreaseSize, Group: "g"}
+	o.Spec.SlotRef.Name, o.Spec.Request = "a", v2.ClaimRequest{Call: v2.CallIncreaseSize, Group: "g"}
 	for _, edit := range edits {
 		edit(o)
 	}
@@ -67,106 +67,106 @@ func TestOwnWritesAreReadAtOnce(t *testing.T) {
 		want [2]int
 	}{
 		"a create": {
-			do:   func(s *Store, _ *clocktesting.FakePassiveClock) { s.Wrote(claim("a", "u", "10")) },
+			do:   func(s *Store, _ *clocktesting.FakePassiveClock) { s.Wrote(claim("u", "10")) },
 			want: [2]int{1, 0},
 		},
 		"a create that the informer confirms": {
 			do: func(s *Store, clock *clocktesting.FakePassiveClock) {
-				s.Wrote(claim("a", "u", "10"))
-				s.Observe(claim("a", "u", "10"))
+				s.Wrote(claim("u", "10"))
+				s.Observe(claim("u", "10"))
 				clock.SetTime(noon.Add(time.Hour))
 			},
 			want: [2]int{1, 0},
 		},
 		"a create that no informer ever confirms is forgotten": {
 			do: func(s *Store, clock *clocktesting.FakePassiveClock) {
-				s.Wrote(claim("a", "u", "10"))
+				s.Wrote(claim("u", "10"))
 				clock.SetTime(noon.Add(ownWriteFor))
 			},
 			want: [2]int{0, 1},
 		},
 		"a mark": {
 			do: func(s *Store, _ *clocktesting.FakePassiveClock) {
-				s.Observe(claim("a", "u", "10"))
-				s.Wrote(claim("a", "u", "11", marked))
+				s.Observe(claim("u", "10"))
+				s.Wrote(claim("u", "11", marked))
 			},
 			want: [2]int{0, 0},
 		},
 		"a late event of the time before the mark does not lift it": {
 			do: func(s *Store, _ *clocktesting.FakePassiveClock) {
-				s.Observe(claim("a", "u", "9"))
-				s.Wrote(claim("a", "u", "11", marked))
-				s.Observe(claim("a", "u", "10"))
+				s.Observe(claim("u", "9"))
+				s.Wrote(claim("u", "11", marked))
+				s.Observe(claim("u", "10"))
 			},
 			want: [2]int{0, 0},
 		},
 		"a version is a number, not a text": {
 			do: func(s *Store, _ *clocktesting.FakePassiveClock) {
-				s.Observe(claim("a", "u", "99"))
-				s.Wrote(claim("a", "u", "100", marked))
+				s.Observe(claim("u", "99"))
+				s.Wrote(claim("u", "100", marked))
 			},
 			want: [2]int{0, 0},
 		},
 		"a write whose answer came later than a newer event is outdated": {
 			do: func(s *Store, _ *clocktesting.FakePassiveClock) {
-				s.Observe(claim("a", "u", "12"))
-				s.Wrote(claim("a", "u", "11", marked))
+				s.Observe(claim("u", "12"))
+				s.Wrote(claim("u", "11", marked))
 			},
 			want: [2]int{1, 0},
 		},
 		"a delete counts off at once and frees nothing yet": {
 			do: func(s *Store, _ *clocktesting.FakePassiveClock) {
-				s.Observe(claim("a", "u", "10"))
-				s.Deleted(claim("a", "u", "10"))
+				s.Observe(claim("u", "10"))
+				s.Deleted(claim("u", "10"))
 			},
 			want: [2]int{0, 0},
 		},
 		"a late event does not raise the deleted": {
 			do: func(s *Store, _ *clocktesting.FakePassiveClock) {
-				s.Observe(claim("a", "u", "10"))
-				s.Deleted(claim("a", "u", "10"))
-				s.Observe(claim("a", "u", "11"))
+				s.Observe(claim("u", "10"))
+				s.Deleted(claim("u", "10"))
+				s.Observe(claim("u", "11"))
 			},
 			want: [2]int{0, 0},
 		},
 		"a confirmed delete frees the slot": {
 			do: func(s *Store, _ *clocktesting.FakePassiveClock) {
-				s.Observe(claim("a", "u", "10"))
-				s.Deleted(claim("a", "u", "10"))
-				s.Forget(claim("a", "u", "11"))
+				s.Observe(claim("u", "10"))
+				s.Deleted(claim("u", "10"))
+				s.Forget(claim("u", "11"))
 			},
 			want: [2]int{0, 1},
 		},
 		"a finalizer that keeps the deleted is confirmation too": {
 			do: func(s *Store, clock *clocktesting.FakePassiveClock) {
-				s.Observe(claim("a", "u", "10"))
-				s.Deleted(claim("a", "u", "10"))
-				s.Observe(claim("a", "u", "11", going))
+				s.Observe(claim("u", "10"))
+				s.Deleted(claim("u", "10"))
+				s.Observe(claim("u", "11", going))
 				clock.SetTime(noon.Add(time.Hour))
 			},
 			want: [2]int{0, 0},
 		},
 		"a create deleted again before the informer told of it": {
 			do: func(s *Store, clock *clocktesting.FakePassiveClock) {
-				s.Wrote(claim("a", "u", "10"))
-				s.Deleted(claim("a", "u", "10"))
+				s.Wrote(claim("u", "10"))
+				s.Deleted(claim("u", "10"))
 				clock.SetTime(noon.Add(ownWriteFor))
 			},
 			want: [2]int{0, 1},
 		},
 		"an answer to a write that comes after the end raises nobody": {
 			do: func(s *Store, _ *clocktesting.FakePassiveClock) {
-				s.Observe(claim("a", "u", "10"))
-				s.Forget(claim("a", "u", "12"))
-				s.Wrote(claim("a", "u", "11", marked))
+				s.Observe(claim("u", "10"))
+				s.Forget(claim("u", "12"))
+				s.Wrote(claim("u", "11", marked))
 			},
 			want: [2]int{0, 1},
 		},
 		"another claim of the same name is another": {
 			do: func(s *Store, _ *clocktesting.FakePassiveClock) {
-				s.Observe(claim("a", "u", "10"))
-				s.Forget(claim("a", "u", "11"))
-				s.Observe(claim("a", "v", "12"))
+				s.Observe(claim("u", "10"))
+				s.Forget(claim("u", "11"))
+				s.Observe(claim("v", "12"))
 			},
 			want: [2]int{1, 0},
 		},
@@ -279,7 +279,7 @@ func TestWorld(t *testing.T) {
 	if len(before.Prices) != 1 {
 		t.Errorf("%d prices of two slots alike", len(before.Prices))
 	}
-	s.Observe(claim("a", "u", "1"))
+	s.Observe(claim("u", "1"))
 	if s.World() != before {
 		t.Error("a claim made the world anew")
 	}
