@@ -15,15 +15,15 @@ import (
 	"homecluster.dev/autoscaler/sandbox/standin"
 )
 
-// teller tells a world one thing after the other, and lets the checklist look each time.
+// teller tells a world, in which one machine is asked for, one thing after the other, and lets the checklist look each time.
 type teller struct {
 	world     *World
 	checklist *Checklist
 	at        time.Duration
 }
 
-func newTeller(n int, machines ...string) *teller {
-	return &teller{world: NewWorld(machines), checklist: NewChecklist(n)}
+func newTeller(machines ...string) *teller {
+	return &teller{world: NewWorld(machines), checklist: NewChecklist(1)}
 }
 
 func (t *teller) tell(objects ...client.Object) {
@@ -111,7 +111,7 @@ func (t *teller) down() {
 }
 
 func TestTheWholeStoryIsSeen(t *testing.T) {
-	s := newTeller(1, "worker-1")
+	s := newTeller("worker-1")
 	s.up()
 	if missing := s.checklist.Missing(ScaleUp); missing != nil {
 		t.Fatalf("after the first act: not seen: %s; instead: %s", missing.Text, missing.Instead(s.world))
@@ -211,7 +211,7 @@ func TestEveryStepCanBeMissed(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newTeller(1, "worker-1")
+			s := newTeller("worker-1")
 			test.tell(s)
 			missing := s.checklist.Missing(test.act)
 			if missing == nil {
@@ -241,7 +241,7 @@ func TestOverrunIsAFailure(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newTeller(1, "worker-1", "worker-2")
+			s := newTeller("worker-1", "worker-2")
 			test.tell(s)
 			got := s.checklist.Overrun(s.world, 1)
 			if !strings.HasPrefix(got, test.want) || (test.want == "") != (got == "") {

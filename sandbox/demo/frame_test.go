@@ -28,7 +28,7 @@ func event(name, reason, controller string, regarding corev1.ObjectReference, co
 func TestTheFrameShowsTheWorld(t *testing.T) {
 	ours := corev1.ObjectReference{APIVersion: v2.GroupVersion.String(), Kind: "NodeClaim", Name: "worker-1-0a1b2c"}
 	pod := corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: "hello-1"}
-	s := newTeller(1, "worker-1")
+	s := newTeller("worker-1")
 	s.up()
 	s.tell(
 		event("a", v2.EventClaimReady, "homelab-autoscaler", ours, 1),
