@@ -31,9 +31,8 @@ func TestExplainHasSomethingToSay(t *testing.T) {
 	var last error
 	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		var raw []byte
-		raw, last = client.RESTClient().Get().AbsPath("/openapi/v3/apis/infra.homecluster.dev/v2alpha1").DoRaw(ctx)
-		if last != nil {
-			return false, nil
+		if raw, last = client.RESTClient().Get().AbsPath("/openapi/v3/apis/infra.homecluster.dev/v2alpha1").DoRaw(ctx); raw == nil {
+			return false, nil // last says why not yet
 		}
 		var document struct {
 			Components struct {

@@ -77,7 +77,7 @@ func (h house) serve(config *rest.Config, late time.Duration) pb.CloudProviderCl
 		Namespace: h.namespace, Policy: policy.Default(), Informers: delayed{informers, late}, Live: live,
 		Writer: kube.NewWriter(c, live), Clock: kube.Clock{}, Log: logr.Discard(), StopWithin: time.Second,
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(h.t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -171,12 +171,13 @@ func (h house) group(name string, minSize int32) {
 	h.create(&v2.Group{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v2.GroupSpec{MinSize: minSize}})
 }
 
-func (h house) slots(group string, n int) {
+// slots puts n machines into group g.
+func (h house) slots(n int) {
 	power := v2.MinimalPodSpec{Image: "switch"}
 	for i := range n {
-		name := fmt.Sprintf("%s-%02d", group, i)
+		name := fmt.Sprintf("g-%02d", i)
 		h.create(&v2.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v2.LabelGroup: group}},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v2.LabelGroup: "g"}},
 			Spec: v2.NodeSpec{
 				KubernetesNodeName: name, StartupPodSpec: power, ShutdownPodSpec: power,
 				NodeCapacity: corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi")},
@@ -249,9 +250,9 @@ func remove(t *testing.T, rpc pb.CloudProviderClient, group string, names ...str
 	return err
 }
 
-func target(t *testing.T, rpc pb.CloudProviderClient, group string) int32 {
+func target(t *testing.T, rpc pb.CloudProviderClient) int32 {
 	t.Helper()
-	answer, err := rpc.NodeGroupTargetSize(t.Context(), &pb.NodeGroupTargetSizeRequest{Id: group})
+	answer, err := rpc.NodeGroupTargetSize(t.Context(), &pb.NodeGroupTargetSizeRequest{Id: "g"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,10 +36,10 @@ func want(t *testing.T, err error, code codes.Code, says ...string) {
 func TestIncreaseMakesClaimsThatSayWhoAsked(t *testing.T) {
 	h := newHouse(t)
 	h.group("g", 0)
-	h.slots("g", 3)
+	h.slots(3)
 	rpc := h.serve(h.cp.Config(), 0)
 	want(t, increase(t, rpc, "g", 2), codes.OK)
-	if got := target(t, rpc, "g"); got != 2 {
+	if got := target(t, rpc); got != 2 {
 		t.Errorf("the next read sees a target of %d", got)
 	}
 	claims := h.claims()
@@ -73,7 +73,7 @@ func (h house) slot(name string) *v2.Node {
 func TestOwnWritesAreReadAtOnceThroughALateCache(t *testing.T) {
 	h := newHouse(t)
 	h.group("g", 0)
-	h.slots("g", 5)
+	h.slots(5)
 	rpc := h.serve(h.cp.Config(), 2*time.Second)
 	h.until("the late cache knows the slots", func(ctx context.Context) bool {
 		groups, err := rpc.NodeGroups(ctx, &pb.NodeGroupsRequest{})
@@ -81,14 +81,14 @@ func TestOwnWritesAreReadAtOnceThroughALateCache(t *testing.T) {
 	})
 	for n := range int32(5) {
 		want(t, increase(t, rpc, "g", 1), codes.OK)
-		if got := target(t, rpc, "g"); got != n+1 {
+		if got := target(t, rpc); got != n+1 {
 			t.Fatalf("after %d increases the target is %d", n+1, got)
 		}
 	}
 	want(t, increase(t, rpc, "g", 1), codes.FailedPrecondition, "no free node slot")
 	for n := range int32(5) {
 		want(t, decrease(t, rpc, "g", -1), codes.OK)
-		if got := target(t, rpc, "g"); got != 4-n {
+		if got := target(t, rpc); got != 4-n {
 			t.Fatalf("after %d decreases the target is %d", n+1, got)
 		}
 	}
@@ -99,7 +99,7 @@ func TestCodesOfMutations(t *testing.T) {
 	h.group("g", 1)
 	h.group("empty", 0)
 	h.create(&v2.Group{ObjectMeta: metav1.ObjectMeta{Name: "people"}, Spec: v2.GroupSpec{Engine: v2.EngineNone}})
-	h.slots("g", 2)
+	h.slots(2)
 	rpc := h.serve(h.cp.Config(), 0)
 	want(t, increase(t, rpc, "g", 1), codes.OK)
 
@@ -138,7 +138,7 @@ func TestCodesOfMutations(t *testing.T) {
 func TestDecreaseTakesOnlyWhatIsPending(t *testing.T) {
 	h := newHouse(t)
 	h.group("g", 0)
-	h.slots("g", 3)
+	h.slots(3)
 	rpc := h.serve(h.cp.Config(), 0)
 	want(t, increase(t, rpc, "g", 3), codes.OK)
 	h.advance("g-00", committed(v2.ClaimBooting))
@@ -153,7 +153,7 @@ func TestDecreaseTakesOnlyWhatIsPending(t *testing.T) {
 func TestDeleteNodesMarksAndDeletes(t *testing.T) {
 	h := newHouse(t)
 	h.group("g", 0)
-	h.slots("g", 2)
+	h.slots(2)
 	rpc := h.serve(h.cp.Config(), 0)
 	want(t, increase(t, rpc, "g", 2), codes.OK)
 	h.advance("g-00", committed(v2.ClaimReady))
@@ -178,7 +178,7 @@ func TestDeleteNodesMarksAndDeletes(t *testing.T) {
 	if ready.DeletionTimestamp == nil {
 		t.Error("the ready claim was marked and not deleted")
 	}
-	if got := target(t, rpc, "g"); got != 0 {
+	if got := target(t, rpc); got != 0 {
 		t.Errorf("the target is still %d", got)
 	}
 }
@@ -186,7 +186,7 @@ func TestDeleteNodesMarksAndDeletes(t *testing.T) {
 func TestAFailedBootIsAnsweredByDeleteNodes(t *testing.T) {
 	h := newHouse(t)
 	h.group("g", 1)
-	h.slots("g", 1)
+	h.slots(1)
 	rpc := h.serve(h.cp.Config(), 0)
 	want(t, increase(t, rpc, "g", 1), codes.OK)
 	h.advance("g-00", func(c *v2.NodeClaim) {
@@ -206,7 +206,7 @@ func TestAFailedBootIsAnsweredByDeleteNodes(t *testing.T) {
 		{Name: shown.GetId(), ProviderID: shown.GetId(), Annotations: map[string]string{"k8s.io/cluster-autoscaler/fake-node-reason": "create-error"}},
 	}})
 	want(t, err, codes.OK)
-	if got := target(t, rpc, "g"); got != 0 {
+	if got := target(t, rpc); got != 0 {
 		t.Errorf("the target is still %d", got)
 	}
 	claim := h.claims()["g-00"][0]
@@ -218,7 +218,7 @@ func TestAFailedBootIsAnsweredByDeleteNodes(t *testing.T) {
 func TestASlotTakenByAnotherLeadsToTheNext(t *testing.T) {
 	h := newHouse(t)
 	h.group("g", 0)
-	h.slots("g", 2)
+	h.slots(2)
 	first := h.slot("g-00")
 	// Somebody else holds the very name, as a provider does that was faster.
 	h.create(&v2.NodeClaim{
@@ -244,84 +244,97 @@ func TestEveryWriteMeetsEveryMisfortune(t *testing.T) {
 	}
 	t.Cleanup(between.Close)
 	h.group("g", 0)
-	h.slots("g", 3)
-	rpc := h.serve(between.Config(), 0)
-	clear := func() {
-		t.Helper()
-		for _, list := range h.claims() {
-			for _, c := range list {
-				c.Finalizers = nil
-				if err := client.IgnoreNotFound(h.Update(t.Context(), &c)); err != nil {
-					t.Fatal(err)
-				}
-				if err := client.IgnoreNotFound(h.Delete(t.Context(), &c)); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		h.until("the provider sees the pool empty", func(ctx context.Context) bool {
-			groups, err := rpc.NodeGroups(ctx, &pb.NodeGroupsRequest{})
-			list, listErr := rpc.NodeGroupNodes(ctx, &pb.NodeGroupNodesRequest{Id: "g"})
-			return err == nil && listErr == nil && groups.GetNodeGroups()[0].GetMaxSize() == 3 && len(list.GetInstances()) == 0
-		})
-	}
+	h.slots(3)
+	m := misfortune{house: h, between: between, rpc: h.serve(between.Config(), 0)}
 	for _, fault := range []proxy.Fault{
 		{Kind: proxy.Refuse, Status: 409}, {Kind: proxy.Refuse, Status: 500}, {Kind: proxy.Refuse, Status: 403}, {Kind: proxy.LoseAnswer},
 	} {
-		for at := 1; at <= 2; at++ {
-			fault.At = at
-			t.Run(fmt.Sprintf("increase, %s (%d)", fault, fault.Status), func(t *testing.T) {
-				clear()
-				between.Arm(fault)
-				err := increase(t, rpc, "g", 2)
-				between.Arm(proxy.Fault{})
-				left := len(h.claims())
-				if err == nil && left != 2 || err != nil && left != 0 {
-					t.Errorf("answered %v and left %d claims", err, left)
-				}
-				if fault.Kind == proxy.LoseAnswer && err != nil {
-					t.Errorf("a lost answer was not found out: %v", err)
-				}
-			})
+		for fault.At = 1; fault.At <= 2; fault.At++ {
+			t.Run(fmt.Sprintf("increase, %s (%d)", fault, fault.Status), func(t *testing.T) { m.increase(t, fault) })
 		}
-		for at := 1; at <= 4; at++ {
-			fault.At = at
-			t.Run(fmt.Sprintf("delete, %s (%d)", fault, fault.Status), func(t *testing.T) {
-				clear()
-				want(t, increase(t, rpc, "g", 2), codes.OK)
-				slots := make([]string, 0, 2)
-				for slot := range h.claims() {
-					slots = append(slots, slot)
-					h.advance(slot, committed(v2.ClaimReady))
-				}
-				between.Arm(fault)
-				err := remove(t, rpc, "g", slots...)
-				between.Arm(proxy.Fault{})
-				if fault.Status == 403 {
-					want(t, err, codes.Internal)
-					want(t, remove(t, rpc, "g", slots...), codes.OK)
-				} else {
-					want(t, err, codes.OK)
-				}
-				for slot, list := range h.claims() {
-					if c := list[0]; c.Spec.Request.Call != v2.CallDeleteNodes || c.DeletionTimestamp == nil {
-						t.Errorf("slot %s: claim is %s, deleted %v", slot, c.Spec.Request.Call, c.DeletionTimestamp)
-					}
-				}
-			})
+		for fault.At = 1; fault.At <= 4; fault.At++ {
+			t.Run(fmt.Sprintf("delete, %s (%d)", fault, fault.Status), func(t *testing.T) { m.remove(t, fault) })
 		}
 		fault.At = 1
-		t.Run(fmt.Sprintf("decrease, %s (%d)", fault, fault.Status), func(t *testing.T) {
-			clear()
-			want(t, increase(t, rpc, "g", 2), codes.OK)
-			between.Arm(fault)
-			err := decrease(t, rpc, "g", -2)
-			between.Arm(proxy.Fault{})
-			want(t, err, codes.OK)
-			left := len(h.claims())
-			if fault.Status != 403 && left != 0 || fault.Status == 403 && left != 1 {
-				t.Errorf("%d claims stay", left)
+		t.Run(fmt.Sprintf("decrease, %s (%d)", fault, fault.Status), func(t *testing.T) { m.decrease(t, fault) })
+	}
+}
+
+// misfortune is a provider whose writes pass through a proxy.
+type misfortune struct {
+	house   house
+	between *proxy.Proxy
+	rpc     pb.CloudProviderClient
+}
+
+// clear takes every claim away and waits until the provider has seen it.
+func (m misfortune) clear(t *testing.T) {
+	t.Helper()
+	for _, list := range m.house.claims() {
+		for _, c := range list {
+			c.Finalizers = nil
+			if err := client.IgnoreNotFound(m.house.Update(t.Context(), &c)); err != nil {
+				t.Fatal(err)
 			}
-		})
+			if err := client.IgnoreNotFound(m.house.Delete(t.Context(), &c)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	m.house.until("the provider sees the pool empty", func(ctx context.Context) bool {
+		groups, err := m.rpc.NodeGroups(ctx, &pb.NodeGroupsRequest{})
+		list, listErr := m.rpc.NodeGroupNodes(ctx, &pb.NodeGroupNodesRequest{Id: "g"})
+		return err == nil && listErr == nil && groups.GetNodeGroups()[0].GetMaxSize() == 3 && len(list.GetInstances()) == 0
+	})
+}
+
+// meets makes a call that meets the fault.
+func (m misfortune) meets(fault proxy.Fault, call func() error) error {
+	m.between.Arm(fault)
+	defer m.between.Arm(proxy.Fault{})
+	return call()
+}
+
+func (m misfortune) increase(t *testing.T, fault proxy.Fault) {
+	m.clear(t)
+	err := m.meets(fault, func() error { return increase(t, m.rpc, "g", 2) })
+	left := len(m.house.claims())
+	if err == nil && left != 2 || err != nil && left != 0 {
+		t.Errorf("answered %v and left %d claims", err, left)
+	}
+	if fault.Kind == proxy.LoseAnswer && err != nil {
+		t.Errorf("a lost answer was not found out: %v", err)
+	}
+}
+
+func (m misfortune) remove(t *testing.T, fault proxy.Fault) {
+	m.clear(t)
+	want(t, increase(t, m.rpc, "g", 2), codes.OK)
+	slots := make([]string, 0, 2)
+	for slot := range m.house.claims() {
+		slots = append(slots, slot)
+		m.house.advance(slot, committed(v2.ClaimReady))
+	}
+	err := m.meets(fault, func() error { return remove(t, m.rpc, "g", slots...) })
+	if fault.Status == 403 {
+		want(t, err, codes.Internal)
+		want(t, remove(t, m.rpc, "g", slots...), codes.OK)
+	} else {
+		want(t, err, codes.OK)
+	}
+	for slot, list := range m.house.claims() {
+		if c := list[0]; c.Spec.Request.Call != v2.CallDeleteNodes || c.DeletionTimestamp == nil {
+			t.Errorf("slot %s: claim is %s, deleted %v", slot, c.Spec.Request.Call, c.DeletionTimestamp)
+		}
+	}
+}
+
+func (m misfortune) decrease(t *testing.T, fault proxy.Fault) {
+	m.clear(t)
+	want(t, increase(t, m.rpc, "g", 2), codes.OK)
+	want(t, m.meets(fault, func() error { return decrease(t, m.rpc, "g", -2) }), codes.OK)
+	left := len(m.house.claims())
+	if fault.Status != 403 && left != 0 || fault.Status == 403 && left != 1 {
+		t.Errorf("%d claims stay", left)
 	}
 }

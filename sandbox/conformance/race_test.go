@@ -22,7 +22,7 @@ func TestTwoProvidersNeverShareASlot(t *testing.T) {
 	const slots, callers, rounds = 8, 24, 5
 	h := newHouse(t)
 	h.group("g", 0)
-	h.slots("g", slots)
+	h.slots(slots)
 	providers := []pb.CloudProviderClient{h.serve(h.cp.Config(), 0), h.serve(h.cp.Config(), 2*time.Second)}
 	for round := range rounds {
 		var succeeded atomic.Int32
@@ -64,7 +64,7 @@ func TestAnOlderClaimOfAPersonKeepsItsSlot(t *testing.T) {
 	const slots = 12
 	h := newHouse(t)
 	h.group("g", 0)
-	h.slots("g", slots)
+	h.slots(slots)
 	rpc := h.serve(h.cp.Config(), 0)
 	var work sync.WaitGroup
 	for i := range slots {

@@ -184,7 +184,7 @@ func (o *home) manage(reach *rest.Config) {
 	go func() { done <- m.Run(ctx) }()
 	o.stop = func() {
 		cancel()
-		<-done // a manager whose connections were cut ends with an error, and may
+		o.log.write("ended:", fmt.Sprint(<-done)) // one whose connections were cut ends with an error, and may
 		o.stop = func() {}
 	}
 }
