@@ -1,14 +1,27 @@
 package model
 
+import "fmt"
+
 // Report is what an exploration found.
 type Report struct {
 	// States are the distinct states, Transitions the moves between them, Depth the longest shortest history.
 	States, Transitions, Depth int
+	// Crashes are the points at which a manager died.
+	Crashes int
 	// Rests are the states from which the way to rest was walked; the others lie on such a way.
 	Rests int
 	// Closed is whether every state within the budget was visited.
 	Closed bool
 	Broken *Broken
+}
+
+func (r Report) String() string {
+	closed := "cut off"
+	if r.Closed {
+		closed = "closed"
+	}
+	return fmt.Sprintf("%8d states, %8d transitions, %7d crash points, histories up to %2d moves, %s",
+		r.States, r.Transitions, r.Crashes, r.Depth, closed)
 }
 
 // link is how a state was first reached.
@@ -73,6 +86,9 @@ func (e *explorer) expand(n *node) {
 	for _, m := range e.moves(s, decided) {
 		t, err := e.apply(s, m, in, decided)
 		e.Transitions++
+		if m.Event == crash {
+			e.Crashes++
+		}
 		if err != nil {
 			broken = &Broken{Law: lawLegal, How: err.Error()}
 		} else if m.Event == stale {

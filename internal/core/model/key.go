@@ -33,6 +33,7 @@ type keyer struct {
 func (k *keyer) key(s *State) Key {
 	k.world(s)
 	k.buf = append(k.buf, s.Left[:]...)
+	k.bools(s.Down)
 	return k.sum()
 }
 

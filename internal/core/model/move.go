@@ -15,6 +15,10 @@ type World struct {
 	Step  Step
 	Rules Rules
 	Laws  []Law
+	// Eager lets nothing happen between the passes of a manager that is alive: it decides until nothing is left to decide,
+	// and only then, or when it has died or been paused, does the world go on. The states in between are left to scopes
+	// that are not eager.
+	Eager bool
 	// Tally counts, by law, how often it was judged.
 	Tally map[string]int
 
@@ -82,7 +86,7 @@ func (w *World) moves(s *State, decided slot.Decision) []Move {
 		moves = append(moves, Move{Event: reconcile})
 	}
 	for i, e := range w.events {
-		if s.Left.has(e.kind) {
+		if s.Left.has(e.kind) && (!w.Eager || !busy || s.Down) {
 			for _, arg := range e.options(s) {
 				moves = append(moves, Move{uint8(i), arg})
 			}
@@ -140,6 +144,7 @@ func (w *World) apply(s *State, m Move, in slot.Input, decided slot.Decision) (T
 			after.Left.spend(Crashes)
 			after.Braked = time.Time{}
 		}
+		after.Down = m.Event == crash
 		t.commit(newCommit(in, decided, w.Rules), n)
 	case freeze:
 		after.Left.spend(StaleCaches)
@@ -149,6 +154,7 @@ func (w *World) apply(s *State, m Move, in slot.Input, decided slot.Decision) (T
 		return t, w.stale(&t, m.Arg)
 	case pause:
 		after.Left.spend(Leaders)
+		after.Down = true
 		t.Decision, t.Fresh = &decided, true
 		if paused := t.commit(newCommit(in, decided, w.Rules), int(m.Arg)); t.Refused == nil {
 			after.Leader = paused

@@ -43,6 +43,7 @@ func (w *World) rest(from *State, known map[Key]bool) (end *State, history []Mov
 		move, ok := w.benign(&s, decided)
 		if !ok {
 			w.Tally[lawRests]++
+			w.Tally[lawSettles]++
 			if broken := w.judgeRest(&s); broken != nil {
 				return &s, history, broken
 			}

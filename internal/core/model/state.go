@@ -48,6 +48,8 @@ type State struct {
 	Cache *Objects
 	// Leader is a former leader that stopped in the middle of a commit and will go on, or nil.
 	Leader *Commit
+	// Down is whether the manager died or was paused in its last commit, and no other has acted since.
+	Down bool
 	// Braked is when the manager last took its MachineGone token; the zero time: it has one.
 	Braked time.Time
 	Left   Budget
