@@ -44,8 +44,12 @@ func runStandIn(ctx context.Context, s *Sandbox) (err error) {
 	defer func() { _ = out.Close() }()
 	patience := standin.Defaults()
 	patience.Group.UnneededTime, patience.DelayAfterAdd = unneededTime, delayAfterAdd
+	security, err := s.certificates.clientTLS(standin.UserAgent)
+	if err != nil {
+		return err
+	}
 	client, err := standin.New(standin.Options{
-		Config: s.Config, Address: s.Provider, Scan: scan, Patience: patience,
+		Config: s.Config, Address: s.Provider, TLS: security, Scan: scan, Patience: patience,
 		Settle: time.Second, EvictTimeout: time.Minute, Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(out, nil)),
 	})
 	if err != nil {
@@ -55,8 +59,13 @@ func runStandIn(ctx context.Context, s *Sandbox) (err error) {
 }
 
 func runClusterAutoscaler(ctx context.Context, s *Sandbox, binary string) error {
+	cert, key, err := s.certificates.client("cluster-autoscaler")
+	if err != nil {
+		return err
+	}
 	config := filepath.Join(s.Dir, "cluster-autoscaler.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "address: %q\ngrpc_timeout: 10s\n", s.Provider), 0o600); err != nil {
+	text := fmt.Appendf(nil, "address: %q\ngrpc_timeout: 10s\ncert: %q\nkey: %q\ncacert: %q\n", s.Provider, cert, key, s.certificates.ca())
+	if err := os.WriteFile(config, text, 0o600); err != nil {
 		return fmt.Errorf("writing the configuration of cluster-autoscaler: %w", err)
 	}
 	address, err := freeAddress(ctx)

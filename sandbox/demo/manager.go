@@ -63,9 +63,19 @@ func (s *Sandbox) startManager(ctx context.Context, binary string, progress io.W
 		return err
 	}
 	s.Provider = addresses[0]
+	if s.certificates, err = newCertificates(s.Dir); err != nil {
+		return err
+	}
+	cert, key, err := s.certificates.serving()
+	if err != nil {
+		return err
+	}
 	s.manager, err = start(ctx, s.Logs, "manager", home,
 		"--kubeconfig="+kubeconfig, "--namespace="+Namespace, "--leader-elect=false",
-		"--grpc-bind-address="+s.Provider, "--metrics-bind-address="+addresses[1], "--health-probe-bind-address="+addresses[2])
+		"--grpc-bind-address="+s.Provider,
+		"--grpc-cert-file="+cert, "--grpc-key-file="+key, "--grpc-client-ca-file="+s.certificates.ca(),
+		"--grpc-allowed-client-names="+clientNames,
+		"--metrics-bind-address="+addresses[1], "--health-probe-bind-address="+addresses[2])
 	if err != nil {
 		return err
 	}

@@ -44,9 +44,10 @@ type Sandbox struct {
 	Provider string
 	Room     *machineroom.Room
 
-	plane   *controlplane.ControlPlane
-	manager *process
-	log     *os.File
+	plane        *controlplane.ControlPlane
+	certificates *certificates
+	manager      *process
+	log          *os.File
 }
 
 // Up builds what has to be built and starts a sandbox. The context bounds the start only; Down ends what Up returned.

@@ -2,12 +2,14 @@ package standin
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -25,8 +27,10 @@ const UserAgent = "homelab-sandbox-stand-in-client"
 type Options struct {
 	// Config is for the API server.
 	Config *rest.Config
-	// Address is the provider's host and port; the connection is not encrypted.
+	// Address is the provider's host and port.
 	Address string
+	// TLS secures the connection; nil: it is not secured.
+	TLS *tls.Config
 	// Scan is the time from one pass to the next.
 	Scan time.Duration
 	// Patience bounds its decisions.
@@ -60,7 +64,11 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a Kubernetes client: %w", err)
 	}
-	conn, err := grpc.NewClient(o.Address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUserAgent(UserAgent))
+	secured := insecure.NewCredentials()
+	if o.TLS != nil {
+		secured = credentials.NewTLS(o.TLS)
+	}
+	conn, err := grpc.NewClient(o.Address, grpc.WithTransportCredentials(secured), grpc.WithUserAgent(UserAgent))
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the provider at %s: %w", o.Address, err)
 	}
