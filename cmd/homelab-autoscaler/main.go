@@ -29,6 +29,9 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out, complaints io.Writer) int {
+	if len(args) > 0 && args[0] == config.CloudConfigCommand {
+		return cloudConfig(args[1:], out, complaints)
+	}
 	c, err := config.Parse(args, config.Process())
 	switch {
 	case errors.Is(err, config.ErrHelp):
@@ -42,6 +45,22 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 		return complain(complaints, err, exitFailed)
 	}
 	return 0
+}
+
+// cloudConfig writes the file by which cluster-autoscaler finds the provider.
+func cloudConfig(args []string, out, complaints io.Writer) int {
+	c, err := config.ParseCloudConfig(args)
+	switch {
+	case errors.Is(err, config.ErrHelp):
+		return say(out, config.CloudConfigUsage())
+	case err != nil:
+		return complain(complaints, err, exitUsage)
+	}
+	text, err := c.YAML()
+	if err != nil {
+		return complain(complaints, err, exitFailed)
+	}
+	return say(out, text)
 }
 
 // say prints what was asked for.

@@ -3,12 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,9 +77,15 @@ func TestABadStartIsOneClearLine(t *testing.T) {
 	port := taken.Addr().String()
 
 	good := kubeconfig("good", "", "token: t")
-	free := []string{"--namespace=home", "--kubeconfig=" + good, "--grpc-bind-address=127.0.0.1:0",
+	free := []string{"--namespace=home", "--kubeconfig=" + good, "--grpc-bind-address=127.0.0.1:0", "--grpc-insecure",
 		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0", "--start-timeout=1ms"}
 	with := func(args ...string) []string { return append(append([]string{}, free...), args...) }
+	secured := func(args ...string) []string {
+		return append(slices.DeleteFunc(slices.Clone(free), func(arg string) bool { return arg == "--grpc-insecure" }), args...)
+	}
+	cert, key := selfSigned(t)
+	_, other := selfSigned(t)
+	crt := "--grpc-cert-file=" + write("tls.crt", cert, 0o600)
 
 	for name, test := range map[string]struct {
 		args []string
@@ -87,7 +100,7 @@ func TestABadStartIsOneClearLine(t *testing.T) {
 		"a positional argument": {with("run"), exitUsage, `unexpected argument "run": everything is told by flags, see --help`},
 		"no namespace": {[]string{"--kubeconfig=" + good}, exitUsage,
 			"no namespace to serve: pass --namespace or set POD_NAMESPACE (in a pod it is read from the service account)"},
-		"no way to an API server": {[]string{"--namespace=home"}, exitFailed,
+		"no way to an API server": {[]string{"--namespace=home", "--grpc-insecure"}, exitFailed,
 			"no API server to talk to: pass --kubeconfig or set KUBECONFIG (in a pod the service account is used)"},
 		"a kubeconfig that does not exist": {with("--kubeconfig=/nowhere/config"), exitFailed,
 			"reading kubeconfig /nowhere/config: stat /nowhere/config: no such file or directory"},
@@ -106,6 +119,16 @@ func TestABadStartIsOneClearLine(t *testing.T) {
 			"taking the address of --metrics-bind-address: listen tcp PORT: bind: address already in use"},
 		"the probes' port is taken": {with("--health-probe-bind-address=" + port), exitFailed,
 			"taking the address of --health-probe-bind-address: listen tcp PORT: bind: address already in use"},
+		"no word on the provider's security": {secured(), exitUsage,
+			"no certificate for the provider's port: pass --grpc-cert-file and --grpc-key-file, or --grpc-insecure to serve plaintext"},
+		"a provider's certificate that does not exist": {secured("--grpc-cert-file=/nowhere/c", "--grpc-key-file=/nowhere/k"), exitFailed,
+			"reading the certificate of the provider's port (/nowhere/c, /nowhere/k): open /nowhere/c: no such file or directory"},
+		"a provider's certificate that is none": {secured("--grpc-cert-file="+good, "--grpc-key-file="+good), exitFailed,
+			"reading the certificate of the provider's port (DIR/good, DIR/good): tls: failed to find any PEM data in certificate input"},
+		"a provider's key of another certificate": {secured(crt, "--grpc-key-file="+write("other.key", other, 0o600)), exitFailed,
+			"reading the certificate of the provider's port (DIR/tls.crt, DIR/other.key): tls: private key does not match public key"},
+		"authorities of clients that are none": {secured(crt, "--grpc-key-file="+write("tls.key", key, 0o600), "--grpc-client-ca-file="+good), exitFailed,
+			"reading the authorities of the provider's clients: DIR/good holds no certificate in PEM"},
 		"an API server that does not answer": {free, exitFailed,
 			"the API server at https://127.0.0.1:1 does not answer: dial tcp 127.0.0.1:1: connect: connection refused"},
 	} {
@@ -123,6 +146,49 @@ func TestABadStartIsOneClearLine(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// selfSigned is a certificate and its key, in PEM.
+func selfSigned(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	return text("CERTIFICATE", public), text("PRIVATE KEY", secret)
+}
+
+func TestCloudConfigIsWrittenOrRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		args            []string
+		code            int
+		out, complaints string
+	}{
+		"plaintext":  {[]string{"--address=127.0.0.1:50051", "--insecure"}, 0, "address: 127.0.0.1:50051\ngrpc_timeout: 10s\n", ""},
+		"no address": {nil, exitUsage, "", "homelab-autoscaler: no provider to find: pass --address host:port\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, complaints := outcome(t, append([]string{"cloud-config"}, test.args...)...)
+			if code != test.code || out != test.out || complaints != test.complaints {
+				t.Errorf("exit code %d, output %q, complaints %q", code, out, complaints)
+			}
+		})
+	}
+	if code, out, _ := outcome(t, "cloud-config", "--help"); code != 0 || !strings.Contains(out, "-cacert") {
+		t.Errorf("--help: exit code %d, output %q", code, out)
 	}
 }
 

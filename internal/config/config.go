@@ -24,6 +24,8 @@ type Config struct {
 	Kubeconfig string
 	// GRPCAddress is where cluster-autoscaler finds the provider.
 	GRPCAddress string
+	// GRPC says how that address is secured.
+	GRPC GRPC
 	// MetricsAddress and ProbeAddress are the HTTP endpoints; Off switches one off.
 	MetricsAddress, ProbeAddress string
 	// LeaderElection lets several replicas run, of which one decides.
@@ -86,7 +88,8 @@ func Usage() string {
 	level := "info"
 	flags := c.flags(&level)
 	flags.SetOutput(&out)
-	out.WriteString("homelab-autoscaler turns machines on when pods need them and off when they do not.\n\nFlags:\n")
+	out.WriteString("homelab-autoscaler turns machines on when pods need them and off when they do not.\n" +
+		"homelab-autoscaler " + CloudConfigCommand + " writes the file by which cluster-autoscaler finds it; see its --help.\n\nFlags:\n")
 	flags.PrintDefaults()
 	return out.String()
 }
@@ -98,6 +101,7 @@ func (c *Config) flags(level *string) *flag.FlagSet {
 	flags.StringVar(&c.Namespace, "namespace", "", "`namespace` to serve (default: $POD_NAMESPACE, else the service account's)")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, else the service account of the pod)")
 	flags.StringVar(&c.GRPCAddress, "grpc-bind-address", ":50051", "`address` of the externalgrpc provider for cluster-autoscaler")
+	c.GRPC.flags(flags)
 	flags.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", "`address` of /metrics; 0 serves none")
 	flags.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; 0 serves none")
 	l := &c.LeaderElection
@@ -115,7 +119,7 @@ func (c *Config) flags(level *string) *flag.FlagSet {
 
 // validate answers the first fault: a person mends one at a time.
 func (c *Config) validate() error {
-	for _, check := range []func() error{c.validNamespace, c.validAddresses, c.validLease, c.validRest} {
+	for _, check := range []func() error{c.validNamespace, c.validAddresses, c.GRPC.Validate, c.validLease, c.validRest} {
 		if err := check(); err != nil {
 			return err
 		}

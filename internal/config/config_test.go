@@ -28,6 +28,7 @@ func environment(variables map[string]string, files map[string]string) Environme
 func TestParse(t *testing.T) {
 	defaults := Config{
 		Namespace: "home", GRPCAddress: ":50051", MetricsAddress: ":8080", ProbeAddress: ":8081", StartTimeout: time.Minute,
+		GRPC:           GRPC{Insecure: true},
 		LeaderElection: LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
 		Log:            Log{Level: slog.LevelInfo, Format: "text"},
 	}
@@ -42,27 +43,29 @@ func TestParse(t *testing.T) {
 		files     map[string]string
 		want      Config
 	}{
-		"a namespace is enough":                  {args: []string{"--namespace=home"}, want: defaults},
-		"the pod's variable names the namespace": {variables: map[string]string{"POD_NAMESPACE": "home"}, want: defaults},
+		"a namespace is enough":                  {args: []string{"--namespace=home", "--grpc-insecure"}, want: defaults},
+		"the pod's variable names the namespace": {args: []string{"--grpc-insecure"}, variables: map[string]string{"POD_NAMESPACE": "home"}, want: defaults},
 		"the service account names the namespace": {
-			files: map[string]string{namespaceFile: "home\n"}, want: defaults,
+			args: []string{"--grpc-insecure"}, files: map[string]string{namespaceFile: "home\n"}, want: defaults,
 		},
 		"the flag outranks the environment": {
-			args: []string{"--namespace", "home"}, variables: map[string]string{"POD_NAMESPACE": "other"}, want: defaults,
+			args: []string{"--namespace", "home", "--grpc-insecure"}, variables: map[string]string{"POD_NAMESPACE": "other"}, want: defaults,
 		},
 		"the environment names a kubeconfig": {
-			args: []string{"--namespace=home"}, variables: map[string]string{"KUBECONFIG": "/k"},
+			args: []string{"--namespace=home", "--grpc-insecure"}, variables: map[string]string{"KUBECONFIG": "/k"},
 			want: with(func(c *Config) { c.Kubeconfig = "/k" }),
 		},
 		"endpoints may be off": {
-			args: []string{"--namespace=home", "--metrics-bind-address=0", "--health-probe-bind-address=0"},
+			args: []string{"--namespace=home", "--grpc-insecure", "--metrics-bind-address=0", "--health-probe-bind-address=0"},
 			want: with(func(c *Config) { c.MetricsAddress, c.ProbeAddress = Off, Off }),
 		},
 		"everything can be told": {
-			args: []string{"--namespace=home", "--kubeconfig=/k", "--grpc-bind-address=127.0.0.1:1", "--metrics-bind-address=[::1]:2",
+			args: []string{"--namespace=home", "--kubeconfig=/k", "--grpc-bind-address=127.0.0.1:1", "--grpc-cert-file=/c", "--grpc-key-file=/y",
+				"--grpc-client-ca-file=/a", "--grpc-allowed-client-names=ca-1, ca-2,", "--metrics-bind-address=[::1]:2",
 				"--health-probe-bind-address=:0", "--leader-elect", "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s",
 				"--leader-elect-retry-period=5s", "--start-timeout=3s", "--log-level=debug", "--log-format=json"},
 			want: Config{Namespace: "home", Kubeconfig: "/k", GRPCAddress: "127.0.0.1:1", MetricsAddress: "[::1]:2", ProbeAddress: ":0",
+				GRPC:           GRPC{CertFile: "/c", KeyFile: "/y", ClientCAFile: "/a", AllowedClientNames: []string{"ca-1", "ca-2"}},
 				LeaderElection: LeaderElection{Enabled: true, LeaseDuration: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second},
 				StartTimeout:   3 * time.Second, Log: Log{Level: slog.LevelDebug, Format: "json"}},
 		},
@@ -98,7 +101,7 @@ func TestParseAnswersOneClearLine(t *testing.T) {
 			`unexpected argument "start": everything is told by flags, see --help`},
 		"a level that is none": {[]string{"--namespace=home", "--log-level=loud"},
 			`--log-level "loud" is not one of debug, info, warn, error`},
-		"a format that is none": {[]string{"--namespace=home", "--log-format=xml"},
+		"a format that is none": {[]string{"--namespace=home", "--grpc-insecure", "--log-format=xml"},
 			`--log-format "xml" is not text or json`},
 		"an address without a port": {[]string{"--namespace=home", "--grpc-bind-address=localhost"},
 			`--grpc-bind-address "localhost" is not an address like :8080 or 127.0.0.1:8080: missing port in address`},
@@ -106,11 +109,23 @@ func TestParseAnswersOneClearLine(t *testing.T) {
 			`--metrics-bind-address ":70000" is not an address like :8080 or 127.0.0.1:8080: port "70000" is not between 0 and 65535`},
 		"a provider that is off": {[]string{"--namespace=home", "--grpc-bind-address=0"},
 			`--grpc-bind-address "0" is not an address like :8080 or 127.0.0.1:8080: missing port in address`},
-		"a start that may take no time": {[]string{"--namespace=home", "--start-timeout=0s"},
+		"no word on security": {[]string{"--namespace=home"},
+			"no certificate for the provider's port: pass --grpc-cert-file and --grpc-key-file, or --grpc-insecure to serve plaintext"},
+		"plaintext and a certificate": {[]string{"--namespace=home", "--grpc-insecure", "--grpc-cert-file=/c"},
+			"--grpc-insecure contradicts the certificates of --grpc-cert-file and the other --grpc flags: pass one or the other"},
+		"plaintext for certain clients": {[]string{"--namespace=home", "--grpc-insecure", "--grpc-allowed-client-names=a"},
+			"--grpc-insecure contradicts the certificates of --grpc-cert-file and the other --grpc flags: pass one or the other"},
+		"a certificate without its key": {[]string{"--namespace=home", "--grpc-cert-file=/c"},
+			"--grpc-cert-file and --grpc-key-file go together: pass both"},
+		"an authority without a certificate": {[]string{"--namespace=home", "--grpc-client-ca-file=/a"},
+			"--grpc-cert-file and --grpc-key-file go together: pass both"},
+		"names that nobody vouches for": {[]string{"--namespace=home", "--grpc-cert-file=/c", "--grpc-key-file=/k", "--grpc-allowed-client-names=a"},
+			"--grpc-allowed-client-names needs --grpc-client-ca-file: without an authority anybody can take any name"},
+		"a start that may take no time": {[]string{"--namespace=home", "--grpc-insecure", "--start-timeout=0s"},
 			"--start-timeout 0s is not positive"},
-		"a lease shorter than its renewal": {[]string{"--namespace=home", "--leader-elect", "--leader-elect-lease-duration=5s"},
+		"a lease shorter than its renewal": {[]string{"--namespace=home", "--grpc-insecure", "--leader-elect", "--leader-elect-lease-duration=5s"},
 			"--leader-elect-lease-duration 5s must be longer than --leader-elect-renew-deadline 10s"},
-		"a renewal with no room to retry": {[]string{"--namespace=home", "--leader-elect", "--leader-elect-retry-period=9s"},
+		"a renewal with no room to retry": {[]string{"--namespace=home", "--grpc-insecure", "--leader-elect", "--leader-elect-retry-period=9s"},
 			"--leader-elect-renew-deadline 10s must be more than 1.2 times --leader-elect-retry-period 9s"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +146,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	}
 	usage := Usage()
 	for _, flag := range []string{"-namespace", "-kubeconfig", "-grpc-bind-address", "-metrics-bind-address", "-health-probe-bind-address",
-		"-leader-elect", "-leader-elect-lease-duration", "-start-timeout", "-log-level", "-log-format", "-version"} {
+		"-grpc-insecure", "-grpc-cert-file", "-grpc-key-file", "-grpc-client-ca-file", "-grpc-allowed-client-names", "-leader-elect", "-leader-elect-lease-duration", "-start-timeout", "-log-level", "-log-format", "-version"} {
 		if !strings.Contains(usage, "  "+flag) {
 			t.Errorf("the help says nothing of %s", flag)
 		}

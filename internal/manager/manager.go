@@ -17,6 +17,7 @@ import (
 	"homecluster.dev/autoscaler/internal/config"
 	"homecluster.dev/autoscaler/internal/core/policy"
 	"homecluster.dev/autoscaler/internal/kube"
+	"homecluster.dev/autoscaler/internal/provider/security"
 )
 
 // Options are what a caller may replace. The zero value is the real thing.
@@ -41,7 +42,9 @@ type Manager struct {
 	log    logr.Logger
 
 	grpc, metrics, probes net.Listener
-	ready                 readiness
+	// security is nil when the provider's port is plaintext.
+	security *security.Port
+	ready    readiness
 	// answers is nil once the provider answers.
 	answers func() error
 }
@@ -62,7 +65,8 @@ func Run(ctx context.Context, c config.Config) error {
 	return m.Run(ctx)
 }
 
-// New takes the addresses the manager serves on, so that a taken port is told before anything starts. It talks to nobody.
+// New takes the addresses the manager serves on and reads its certificates, so that a taken port or an unreadable file is
+// told before anything starts. It talks to nobody.
 func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 	scheme, err := kube.NewScheme()
 	if err != nil {
@@ -82,6 +86,9 @@ func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 	}
 	if err := m.policy.Validate(); err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
+	}
+	if err := m.secure(); err != nil {
+		return nil, err
 	}
 	m.ready.not("starting")
 	return m, m.listen(context.Background(), o)

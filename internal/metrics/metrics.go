@@ -4,6 +4,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +23,7 @@ type Metrics struct {
 	jobs       *prometheus.CounterVec
 	assumedOff *prometheus.CounterVec
 	refused    *prometheus.CounterVec
+	rpc        *prometheus.HistogramVec
 }
 
 // New registers the metrics. Managers that share a process and a registry share the metrics.
@@ -38,9 +40,12 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 			Help: "Machines that are taken to be off because every shutdown Job was spent without a sign of life, by group."}, []string{"group"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "writes_refused_total",
 			Help: "Writes that the API server refused because the decision behind them was outdated, by class."}, []string{"class"}),
+		rpc: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: "provider_rpc_seconds",
+			Help:    "Time to answer a call of cluster-autoscaler, by method and gRPC code.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .05, .25, 1, 2.5, 5, 10}}, []string{"method", "code"}),
 	}
 	err := errors.Join(register(registry, &m.finished), register(registry, &m.boot), register(registry, &m.jobs),
-		register(registry, &m.assumedOff), register(registry, &m.refused))
+		register(registry, &m.assumedOff), register(registry, &m.refused), register(registry, &m.rpc))
 	if err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
@@ -64,6 +69,11 @@ func register[C prometheus.Collector](registry prometheus.Registerer, collector 
 
 // Refused counts a write that was refused because the decision behind it was outdated.
 func (m *Metrics) Refused(class string) { m.refused.WithLabelValues(class).Inc() }
+
+// Answered counts a call of the provider. Methods and codes are those of the protocol, never a client's own words.
+func (m *Metrics) Answered(method, code string, took time.Duration) {
+	m.rpc.WithLabelValues(method, code).Observe(took.Seconds())
+}
 
 // ClaimSaved counts what a saved claim status tells for the first time.
 func (m *Metrics) ClaimSaved(before *v2.NodeClaim, after v2.NodeClaimStatus) {

@@ -84,3 +84,19 @@ func TestTwoManagersOfOneProcessShareTheMetrics(t *testing.T) {
 		t.Errorf("counted %v of 2", got)
 	}
 }
+
+func TestCallsAreTimedByMethodAndCode(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m, err := New(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Answered("NodeGroups", "OK", 250*time.Millisecond)
+	m.Answered("NodeGroups", "OK", 250*time.Millisecond)
+	m.Answered("NodeGroupIncreaseSize", "FailedPrecondition", time.Second)
+	// Labels come sorted by name: the code before the method.
+	want := map[string]float64{"provider_rpc_seconds OK NodeGroups": 0.5, "provider_rpc_seconds FailedPrecondition NodeGroupIncreaseSize": 1}
+	if diff := cmp.Diff(want, gather(t, registry)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,6 +14,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	pb "homecluster.dev/autoscaler/proto/externalgrpc"
 )
 
 const (
@@ -23,6 +26,9 @@ const (
 	// defaultDeadline bounds a call of a client that sets no deadline.
 	defaultDeadline = 30 * time.Second
 )
+
+// protocol is how the full name of every call of the client begins; the others are health checks and reflection.
+var protocol = "/" + pb.CloudProvider_ServiceDesc.ServiceName + "/"
 
 type requestIDContext struct{}
 
@@ -35,7 +41,11 @@ func (s *Server) identify(ctx context.Context, request any, info *grpc.UnaryServ
 	_ = grpc.SetHeader(ctx, metadata.Pairs(requestIDKey, id))
 	started := s.clock.Now()
 	answer, err := next(ctx, request)
-	took := s.clock.Since(started).String()
+	elapsed := s.clock.Since(started)
+	took := elapsed.String()
+	if strings.HasPrefix(info.FullMethod, protocol) {
+		s.answered(path.Base(info.FullMethod), status.Code(err).String(), elapsed)
+	}
 	switch code := status.Code(err); code {
 	case codes.OK, codes.Unimplemented:
 		log.V(1).Info("answered", "code", code.String(), "took", took)
@@ -85,6 +95,17 @@ func (s *Server) bound(ctx context.Context, request any, _ *grpc.UnaryServerInfo
 	}
 	ctx, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
+	return next(ctx, request)
+}
+
+// pace lets a call wait for its share of the server, and refuses at once one whose deadline comes before its turn.
+func (s *Server) pace(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if err := s.rate.Wait(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, toStatus(ctx.Err())
+		}
+		return nil, status.Errorf(codes.ResourceExhausted, "more than %d calls a second, too many to answer this one in time", callsPerSecond)
+	}
 	return next(ctx, request)
 }
 

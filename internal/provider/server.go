@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -26,8 +27,15 @@ import (
 const (
 	// maxMessage bounds a message either way. A batch of nodes comes with all their labels and annotations.
 	maxMessage = 16 << 20
+	// maxHeaders bounds what a client says about a call beside the request.
+	maxHeaders = 16 << 10
 	// maxStreams bounds the calls in progress on one connection.
 	maxStreams = 256
+	// greetWithin is how long a new connection may take to become one.
+	greetWithin = 10 * time.Second
+	// callsPerSecond and callsAtOnce bound all clients together. One client asks about one node after another and stays
+	// far below; what the bound stops is a loop gone wild.
+	callsPerSecond, callsAtOnce = 5000, 10000
 	// pingAfter and pingWithin close the connection of a client that is gone without a word.
 	pingAfter, pingWithin = time.Minute, 20 * time.Second
 	// pingsAllowed is the least time between the pings of a client.
@@ -54,6 +62,8 @@ type Config struct {
 	Log logr.Logger
 	// Options are added to the gRPC server's, the credentials among them. Without credentials the port is plaintext.
 	Options []grpc.ServerOption
+	// Answered is told of every call, how it ended and how long it took; nil: nobody is.
+	Answered func(method, code string, took time.Duration)
 	// StopWithin bounds the graceful stop; zero: 10 seconds.
 	StopWithin time.Duration
 }
@@ -70,10 +80,12 @@ type Server struct {
 	clock     clock.Clock
 	log       logr.Logger
 	options   []grpc.ServerOption
+	answered  func(method, code string, took time.Duration)
 	stop      time.Duration
 
 	store  *snapshot.Store
 	turns  *turns
+	rate   *rate.Limiter
 	synced atomic.Bool
 }
 
@@ -83,11 +95,16 @@ func New(c Config) *Server {
 	if stop <= 0 {
 		stop = defaultStop
 	}
+	answered := c.Answered
+	if answered == nil {
+		answered = func(string, string, time.Duration) {}
+	}
 	return &Server{
 		namespace: c.Namespace, policy: c.Policy, informers: c.Informers, live: c.Live, writer: c.Writer,
-		clock: c.Clock, log: c.Log, options: c.Options, stop: stop,
+		clock: c.Clock, log: c.Log, options: c.Options, answered: answered, stop: stop,
 		store: snapshot.New(c.Namespace, c.Policy, c.Clock),
 		turns: newTurns(),
+		rate:  rate.NewLimiter(callsPerSecond, callsAtOnce),
 	}
 }
 
@@ -146,18 +163,23 @@ func (r Runnable) Start(ctx context.Context) error { return r.server.Serve(ctx, 
 func (r Runnable) NeedLeaderElection() bool { return false }
 
 func (s *Server) register() (*grpc.Server, *health.Server) {
-	options := []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(s.identify, s.recoverPanic, s.bound, answerInCodes),
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingWithin}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed, PermitWithoutStream: true}),
-	}
-	server := grpc.NewServer(append(options, s.options...)...)
+	server := grpc.NewServer(append(s.guards(), s.options...)...)
 	healthy := health.NewServer()
 	pb.RegisterCloudProviderServer(server, s)
 	healthpb.RegisterHealthServer(server, healthy)
 	reflection.Register(server)
 	return server, healthy
+}
+
+// guards are what stands between a client and the handlers.
+func (s *Server) guards() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(s.identify, s.recoverPanic, s.bound, s.pace, answerInCodes),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxHeaderListSize(maxHeaders), grpc.ConnectionTimeout(greetWithin),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingWithin}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed, PermitWithoutStream: true}),
+	}
 }
 
 func (s *Server) serving(healthy *health.Server, yes bool) {

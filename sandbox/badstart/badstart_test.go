@@ -162,8 +162,8 @@ func (w world) fails(name string, as *rest.Config, namespace, want string) {
 		if err := w.cp.WriteKubeconfig(kubeconfig, as); err != nil {
 			t.Fatal(err)
 		}
-		command := exec.CommandContext(t.Context(), binary, "--kubeconfig="+kubeconfig, "--namespace="+namespace, "--grpc-bind-address=127.0.0.1:0",
-			"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0", "--start-timeout=6s", "--log-level=error")
+		command := exec.CommandContext(t.Context(), binary, "--kubeconfig="+kubeconfig, "--namespace="+namespace,
+			"--grpc-bind-address=127.0.0.1:0", "--grpc-insecure", "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0", "--start-timeout=6s", "--log-level=error")
 		var out, complaints bytes.Buffer
 		command.Stdout, command.Stderr = &out, &complaints
 		var exit *exec.ExitError
@@ -186,8 +186,8 @@ func (w world) fails(name string, as *rest.Config, namespace, want string) {
 func (w world) endsWith(name string, happens func(), want string) {
 	w.t.Run(name, func(t *testing.T) {
 		steps := clock.NewFakeClock(time.Now())
-		m, err := manager.New(w.cp.Config(), config.Config{Namespace: "home", GRPCAddress: "127.0.0.1:0", MetricsAddress: config.Off,
-			ProbeAddress: "127.0.0.1:0", StartTimeout: time.Minute}, manager.Options{Clock: steps})
+		m, err := manager.New(w.cp.Config(), config.Config{Namespace: "home", GRPCAddress: "127.0.0.1:0",
+			GRPC: config.GRPC{Insecure: true}, MetricsAddress: config.Off, ProbeAddress: "127.0.0.1:0", StartTimeout: time.Minute}, manager.Options{Clock: steps})
 		if err != nil {
 			t.Fatal(err)
 		}

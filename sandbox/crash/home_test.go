@@ -172,7 +172,7 @@ func (o *home) manage(reach *rest.Config) {
 	o.t.Helper()
 	o.stop()
 	c := config.Config{
-		Namespace: o.namespace, GRPCAddress: "127.0.0.1:0", MetricsAddress: config.Off, ProbeAddress: config.Off,
+		Namespace: o.namespace, GRPCAddress: "127.0.0.1:0", GRPC: config.GRPC{Insecure: true}, MetricsAddress: config.Off, ProbeAddress: config.Off,
 		StartTimeout: time.Minute,
 	}
 	m, err := manager.New(reach, c, manager.Options{Log: o.log.logger()})
