@@ -73,8 +73,9 @@ func cordonFirst(_ slot.Input, d slot.Decision) string {
 
 func countsOnce(in slot.Input, d slot.Decision) string {
 	for _, c := range d.Claims {
-		if wantedNow, got := c.Claim.Status.ShutdownAttempts+newlyStarted(c.Claim.Status.Jobs, c.Status.Jobs), c.Status.ShutdownAttempts; got != wantedNow && got != 0 {
-			return wrong("claim %s had %d, now %d", c.Claim.Name, c.Claim.Status.ShutdownAttempts, got)
+		had, got := c.Claim.Status.ShutdownAttempts, c.Status.ShutdownAttempts
+		if got != had+newlyStarted(c.Claim.Status.Jobs, c.Status.Jobs) && got != 0 {
+			return wrong("claim %s had %d, now %d", c.Claim.Name, had, got)
 		}
 	}
 	if d.Slot == nil || d.Slot.Status.Unclaimed == nil || in.Slot.Status.Unclaimed == nil {

@@ -66,14 +66,10 @@ func tidy(s *State) string {
 			return wrong("claim %s, %s", c.Name, facts.Phase(c))
 		}
 	}
-	for _, j := range s.Jobs {
-		if s.Slot != nil && j.Spec.TTLSecondsAfterFinished == nil {
-			return wrong("Job %s without a time to live", j.Name)
-		}
+	if left := leftJobs(s); left != "" {
+		return left
 	}
 	switch {
-	case len(unfinished(&s.Objects)) > 0:
-		return wrong("Jobs %v", unfinished(&s.Objects))
 	case s.Slot != nil && s.Slot.DeletionTimestamp != nil:
 		return "a slot on its way out"
 	case s.Slot != nil && s.Slot.Status.Unclaimed != nil && s.Group != nil:
@@ -82,6 +78,18 @@ func tidy(s *State) string {
 		return "our finalizer on a slot without a machine"
 	case s.KubeNode != nil && s.wanted() != nil && s.KubeNode.Spec.Unschedulable && s.Left[Cordons] == 0 && ours(s):
 		return "our cordon on a machine that serves"
+	}
+	return ""
+}
+
+func leftJobs(s *State) string {
+	if open := unfinished(&s.Objects); len(open) > 0 {
+		return wrong("Jobs %v", open)
+	}
+	for _, j := range s.Jobs {
+		if s.Slot != nil && j.Spec.TTLSecondsAfterFinished == nil {
+			return wrong("Job %s without a time to live", j.Name)
+		}
 	}
 	return ""
 }
