@@ -3,9 +3,12 @@ package crash_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,7 +74,8 @@ func TestEveryWriteMayBeTheLast(t *testing.T) {
 				}
 			})
 			t.Logf("%s: %d writes, %d faults tried, %d of them hit", name, writes, 3*writes, hit.Load())
-			if int(hit.Load()) < 3*(writes-1) {
+			// The last writes of an episode are not always made: two observations may fall into one.
+			if 10*int(hit.Load()) < 9*3*writes {
 				t.Errorf("only %d of %d faults were hit", hit.Load(), 3*writes)
 			}
 		})
@@ -119,6 +123,8 @@ func (o *home) isReady(ctx context.Context) string {
 		return fmt.Sprintf("the claim is %q (%s %s)", claim.Status.Phase, claim.Status.Reason, claim.Status.Message)
 	case claim.Spec.DeadlineAt != nil:
 		return "its deadline still stands"
+	case claim.Status.Jobs[0].Outcome == "":
+		return "the end of its startup Job is not on record"
 	}
 	slot, err := o.slot(ctx)
 	switch {
@@ -174,7 +180,7 @@ func (o *home) checkBoot() {
 	if digest := slot.Status.LastClaim; digest == nil || digest.Name != claimName || digest.Attempt != 1 {
 		o.t.Errorf("the digest is %+v, want attempt 1 of claim %s", digest, claimName)
 	}
-	if n := o.jobs("startup"); n != 1 {
+	if n := len(o.jobs("startup")); n != 1 {
 		o.t.Errorf("%d startup Jobs were made, want 1", n)
 	}
 	if ons, asked := o.room.PowerOns(o.machine), o.room.PowerOnRequests(o.machine); ons != 1 || asked != 1 {
@@ -185,9 +191,7 @@ func (o *home) checkBoot() {
 
 func (o *home) checkReversal() {
 	o.t.Helper()
-	if n := o.jobs("shutdown"); n != 1 {
-		o.t.Errorf("%d shutdown Jobs were made, want 1", n)
-	}
+	o.checkOneAtATime(o.jobs("shutdown"))
 	if offs := o.room.PowerOffs(o.machine); offs != 1 || o.room.IsOn(o.machine) {
 		o.t.Errorf("the machine went off %d times and is on: %t", offs, o.room.IsOn(o.machine))
 	}
@@ -198,5 +202,21 @@ func (o *home) checkReversal() {
 	digest := slot.Status.LastClaim
 	if digest == nil || digest.Phase != v2.ClaimCompleted || digest.Reason != v2.ReasonDeletedByHand {
 		o.t.Errorf("the digest is %+v, want completed by hand", digest)
+	}
+}
+
+// checkOneAtATime fails for a shutdown Job that was made before the former had ended and the machine had had its time: a
+// kubeNode of a busy cluster may say Ready for longer than that.
+func (o *home) checkOneAtATime(jobs []batchv1.Job) {
+	o.t.Helper()
+	if len(jobs) == 0 {
+		o.t.Error("no shutdown Job was made")
+	}
+	slices.SortFunc(jobs, func(a, b batchv1.Job) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	for i := 1; i < len(jobs); i++ {
+		former := jobs[i-1].Status.CompletionTime
+		if former == nil || jobs[i].CreationTimestamp.Sub(former.Time) < (settle-1)*time.Second {
+			o.t.Errorf("Job %s was made %s, Job %s had ended %v", jobs[i].Name, jobs[i].CreationTimestamp, jobs[i-1].Name, former)
+		}
 	}
 }

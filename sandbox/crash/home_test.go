@@ -232,15 +232,15 @@ func (o *home) slot(ctx context.Context) (*v2.Node, error) {
 	return slot, o.client.Get(ctx, client.ObjectKey{Namespace: o.namespace, Name: o.machine}, slot)
 }
 
-// jobs counts the lifecycle Jobs ever made for an operation: none is collected while a case runs.
-func (o *home) jobs(operation string) int {
+// jobs are the lifecycle Jobs ever made for an operation: none is collected while a case runs.
+func (o *home) jobs(operation string) []batchv1.Job {
 	o.t.Helper()
 	var list batchv1.JobList
 	err := o.client.List(o.t.Context(), &list, client.InNamespace(o.namespace), client.MatchingLabels{v2.LabelOperation: operation})
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return len(list.Items)
+	return list.Items
 }
 
 // checkEvents fails for a reason that was told twice on one object.
