@@ -127,12 +127,11 @@ func digestIsTrue(t *Transition) string {
 		return ""
 	}
 	digest := t.After.Slot.Status.LastClaim
-	var newest *v2.NodeClaim
-	for _, c := range t.After.Claims {
-		if facts.Committed(c) && (newest == nil || facts.Older(newest, c) < 0) {
-			newest = c
-		}
+	newest := newestCommitted(t.In.Claims)
+	if newest != nil && t.After.claim(newest.Name) == nil {
+		return "" // it went in this very commit; the next one tells of what is left
 	}
+	newest = newestCommitted(t.After.Claims)
 	switch {
 	case digest == nil && newest != nil:
 		return wrong("claim %s is %s, and there is none", newest.Name, newest.Status.Phase)
@@ -143,6 +142,16 @@ func digestIsTrue(t *Transition) string {
 			digest.Name, digest.Phase, digest.Reason)
 	}
 	return ""
+}
+
+func newestCommitted(claims []*v2.NodeClaim) *v2.NodeClaim {
+	var newest *v2.NodeClaim
+	for _, c := range claims {
+		if facts.Committed(c) && (newest == nil || facts.Older(newest, c) < 0) {
+			newest = c
+		}
+	}
+	return newest
 }
 
 func digestFirst(t *Transition) string {
