@@ -193,17 +193,21 @@ type GroupStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// How many slots carry this Group's label, whatever their state.
+	// +kubebuilder:default=0
 	// +optional
 	Slots int32 `json:"slots"`
 	// How many slots could take a new claim now: not claimed, not on, not held, not cooling off, not being shut down or
 	// deleted. targetSize plus offerable is the most machines the pool can have, and the maximum cluster-autoscaler is told.
+	// +kubebuilder:default=0
 	// +optional
 	Offerable int32 `json:"offerable"`
 	// How many machines the pool is meant to have now: its wanted claims, pending, booting or ready, and for two minutes a
 	// boot that failed when no other slot could serve. It is what cluster-autoscaler is told.
+	// +kubebuilder:default=0
 	// +optional
 	TargetSize int32 `json:"targetSize"`
 	// How many machines are up, through the readiness gate and wanted.
+	// +kubebuilder:default=0
 	// +optional
 	Ready int32 `json:"ready"`
 	// The time one boot may take, from request to ready: the sum of the timeouts and reserves, or maxNodeProvisionTime

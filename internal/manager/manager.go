@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"homecluster.dev/autoscaler/internal/config"
 	"homecluster.dev/autoscaler/internal/core/policy"
@@ -77,7 +78,7 @@ func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 		m.clock = kube.Clock{}
 	}
 	if m.log.GetSink() == nil {
-		m.log = logr.Discard()
+		m.log = logr.New(ctrllog.NullLogSink{}) // logr.Discard has no sink, which controller-runtime takes for an oversight
 	}
 	// The libraries log to one place per process, the first that they are told.
 	ctrl.SetLogger(m.log)

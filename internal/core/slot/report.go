@@ -77,11 +77,17 @@ func (r *run) slotPhase() v2.SlotPhase {
 		return v2.SlotOff
 	case facts.Phase(c.NodeClaim) == v2.ClaimPending:
 		return v2.SlotPending
-	case c.Status.Phase == v2.ClaimReady && r.kubeletOn && len(r.gateWaits(r.in.KubeNode)) == 0:
+	case c.Status.Phase == v2.ClaimReady && r.serves():
 		return v2.SlotReady
 	default:
 		return v2.SlotBooting
 	}
+}
+
+// serves is whether a ready claim's machine takes pods. An autoscaler's marks do not count: it puts a soft one on every
+// machine that is idle, long before it gives it back, and a condition of its own shows them.
+func (r *run) serves() bool {
+	return facts.KubeNodeReady(r.in.KubeNode) && !r.in.KubeNode.Spec.Unschedulable && len(facts.GateTaints(r.in.KubeNode, r.policy)) == 0
 }
 
 func phaseReason(phase v2.SlotPhase) string {
