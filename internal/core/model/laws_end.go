@@ -170,9 +170,11 @@ func digestFirst(t *Transition) string {
 	return ""
 }
 
-// releasedInVain judges what lands, on the world as it was: a lagging cache may well show no slot.
+// releasedInVain judges what lands, on the world as it was: a lagging cache may well show no slot. A leader that is paused
+// after it has looked, while a person makes the slot again, releases the former slot's claim: no look can prevent that, and
+// the new slot starts with none.
 func releasedInVain(t *Transition) string {
-	if t.Decision == nil || t.In.Slot != nil || t.Before.Slot == nil {
+	if t.Decision == nil || t.In.Slot != nil || t.Before.Slot == nil || t.Move.Event == resume {
 		return ""
 	}
 	for _, c := range t.After.Claims {
