@@ -1,0 +1,136 @@
+package realclient
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/client-go/rest"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	pb "homecluster.dev/autoscaler/proto/externalgrpc"
+	"homecluster.dev/autoscaler/sandbox/machineroom"
+)
+
+// TestAnUnreadyMachineWaitsForTheClient has a kubelet that dies with the power on. Nobody switches the machine off before the
+// client's time for unready nodes, and then it goes, although no operating system answers (A24).
+func TestAnUnreadyMachineWaitsForTheClient(t *testing.T) {
+	o := newAutoscaledHome(t)
+	o.group("workers")
+	o.machine("workers", machineroom.Machine{Name: "worker-1"}, byPlug)
+	const unready = 25 * time.Second
+	o.autoscale("--scale-down-unneeded-time=10m", "--scale-down-unready-time="+unready.String())
+	o.run("pod", most)
+	machine := o.running("pod")
+	o.end("pod")
+	o.room.Machine(machine).Panic()
+	dead := o.await(machine, machineroom.Panicked)
+	off := o.await(machine, machineroom.PoweredOff)
+	if waited := off.Time.Sub(dead.Time); waited < unready {
+		t.Errorf("the machine was switched off %s after its kubelet died, before the client's %s", waited, unready)
+	}
+	o.off(machine)
+	o.boots(map[string]int{machine: 1})
+	o.digest(machine, v2.ClaimCompleted, v2.ReasonNodeDeleted, 1)
+	o.allAccepted(increaseSize, deleteNodes)
+}
+
+// TestASlowAPIServerDoublesNothing lets each claim's create take longer than half of the client's patience, until its first
+// increase was answered: however that ended, three machines are bought in the end and no more (A3).
+func TestASlowAPIServerDoublesNothing(t *testing.T) {
+	slow := &slowCreates{by: 3 * time.Second}
+	o := newAutoscaledHomeBehind(t, slow.slowDown)
+	o.workers("worker-1", "worker-2", "worker-3", "worker-4", "worker-5", "worker-6")
+	o.patienceOfCalls = 5 * time.Second
+	o.autoscale()
+	pods := []string{"pod-1", "pod-2", "pod-3"}
+	for _, pod := range pods {
+		o.run(pod, most)
+	}
+	o.called(increaseSize)
+	slow.off.Store(true)
+	want := map[string]int{}
+	for _, pod := range pods {
+		want[o.running(pod)] = 1
+	}
+	o.stays(2*delayAfterAdd, func() string {
+		if on := o.on(); len(on) > len(pods) {
+			return "too many are on: " + strings.Join(on, ", ")
+		}
+		return ""
+	})
+	o.boots(want)
+	if slow.delayed.Load() == 0 {
+		t.Error("no create was slow: the scenario misses its point")
+	}
+}
+
+// slowCreates delays the creates of claims.
+type slowCreates struct {
+	by      time.Duration
+	off     atomic.Bool
+	delayed atomic.Int32
+}
+
+func (s *slowCreates) slowDown(config *rest.Config) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return slowRoad{s, next} })
+}
+
+type slowRoad struct {
+	*slowCreates
+	next http.RoundTripper
+}
+
+func (r slowRoad) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/nodeclaims") && !r.off.Load() {
+		r.delayed.Add(1)
+		select {
+		case <-time.After(r.by):
+		case <-request.Context().Done():
+		}
+	}
+	return r.next.RoundTrip(request)
+}
+
+// TestOneForeignNodeSpoilsTheBatch asks for a ready machine and a node that nobody knows in one call: it is refused before
+// anything is written, and nothing goes down (A13). Asked for alone, twice, the machine goes down once.
+func TestOneForeignNodeSpoilsTheBatch(t *testing.T) {
+	o := newHome(t)
+	o.workers("worker-1")
+	if _, err := o.rpc.NodeGroupIncreaseSize(t.Context(), &pb.NodeGroupIncreaseSizeRequest{Id: "workers", Delta: 1}); err != nil {
+		t.Fatal(err)
+	}
+	o.ready("worker-1")
+	mine := &pb.ExternalGrpcNode{Name: "worker-1", ProviderID: v2.ProviderIDPrefix + "worker-1"}
+	foreign := &pb.ExternalGrpcNode{Name: "stranger", ProviderID: "aws:///stranger"}
+	_, err := o.rpc.NodeGroupDeleteNodes(t.Context(), &pb.NodeGroupDeleteNodesRequest{Id: "workers", Nodes: []*pb.ExternalGrpcNode{mine, foreign}})
+	if status.Code(err) != codes.InvalidArgument {
+		t.Errorf("answered %v, want InvalidArgument", err)
+	}
+	o.stays(3*time.Second, func() string {
+		kubeNode, err := o.kubeNode(t.Context(), "worker-1")
+		switch {
+		case err != nil || kubeNode == nil || kubeNode.Spec.Unschedulable:
+			return "the kubeNode is gone or cordoned"
+		case len(o.room.Log(machineroom.Is(machineroom.SoftOffRequested))) > 0:
+			return "the machine was asked to shut down"
+		}
+		return ""
+	})
+	for range 2 {
+		if _, err := o.rpc.NodeGroupDeleteNodes(t.Context(), &pb.NodeGroupDeleteNodesRequest{
+			Id: "workers", Nodes: []*pb.ExternalGrpcNode{mine},
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	o.off("worker-1")
+	o.boots(map[string]int{"worker-1": 1})
+	if asked := len(o.room.Log(machineroom.Is(machineroom.SoftOffRequested))); asked != 1 {
+		t.Errorf("the machine was asked to shut down %d times", asked)
+	}
+}
