@@ -57,11 +57,8 @@ func (s *Server) groupOf(ref pool.NodeRef, node *pb.ExternalGrpcNode) *snapshot.
 // listing is the answer of the group that lists the slot's machine under that id, or nil.
 func (s *Server) listing(slot pool.Slot, id string) *snapshot.Answer {
 	for _, group := range slot.Groups() {
-		answer, ok := s.store.Group(group)
-		if !ok {
-			continue
-		}
-		if instance, listed := answer.InstanceOf(slot.Name); listed && instance.ID == id {
+		if instance, listed := s.store.Instance(group, slot.Name); listed && instance.ID == id {
+			answer, _ := s.store.Group(group)
 			return answer
 		}
 	}
@@ -100,6 +97,6 @@ func nodeGroup(answer *snapshot.Answer) *pb.NodeGroup {
 	return &pb.NodeGroup{
 		Id: answer.View.Name, MinSize: answer.Min, MaxSize: answer.Max,
 		Debug: fmt.Sprintf("%s: %d wanted, %d ready, %d offerable of %d slots", answer.View.Name, answer.Target,
-			answer.Ready, len(answer.Offerable), len(answer.View.Slots)),
+			answer.Ready, answer.Offerable, answer.Slots),
 	}
 }

@@ -24,15 +24,23 @@ func (s *Server) NodeGroupNodes(_ context.Context, request *pb.NodeGroupNodesReq
 	if err != nil {
 		return nil, err
 	}
-	response := &pb.NodeGroupNodesResponse{Instances: make([]*pb.Instance, 0, len(answer.Instances))}
-	for _, instance := range answer.Instances {
-		status := &pb.InstanceStatus{InstanceState: instanceStates[instance.State]}
+	return &pb.NodeGroupNodesResponse{Instances: renderInstances(answer.Instances())}, nil
+}
+
+// renderInstances allocates by the list and not by the machine: the list is long and asked for often.
+func renderInstances(from []pool.Instance) []*pb.Instance {
+	list := make([]*pb.Instance, len(from))
+	instances, statuses := make([]pb.Instance, len(from)), make([]pb.InstanceStatus, len(from))
+	for i, instance := range from {
+		status := &statuses[i]
+		status.InstanceState = instanceStates[instance.State]
 		if instance.Fault != nil {
 			status.ErrorInfo = &pb.InstanceErrorInfo{
 				ErrorCode: instance.Fault.Code, ErrorMessage: instance.Fault.Message, InstanceErrorClass: errorClassOther,
 			}
 		}
-		response.Instances = append(response.Instances, &pb.Instance{Id: instance.ID, Status: status})
+		list[i] = &instances[i]
+		list[i].Id, list[i].Status = instance.ID, status
 	}
-	return response, nil
+	return list
 }

@@ -28,17 +28,28 @@ var bootFailures = []v2.ClaimReason{
 // another slot can serve, a failed boot leaves it at once, and the client asks again and gets that slot. When none can,
 // or when the fault is the pool's and the next slot would fail alike, the failure is shown until somebody answers it:
 // for ErroredFor, until the client takes it away, or until a claim of the group is made after it.
-func erroredBoots(v View, free []Slot) map[string]*v2.NodeClaim {
-	since := requests(v)
-	errored := map[string]*v2.NodeClaim{}
-	for _, s := range v.Slots {
-		claim := failedBoot(v, s)
+func erroredBoots(v View, parts []Part) map[string]*v2.NodeClaim {
+	if !slices.ContainsFunc(parts, func(p Part) bool { return p.Failed != nil }) {
+		return nil
+	}
+	since, errored := requests(v), map[string]*v2.NodeClaim{}
+	offerable := 0
+	for _, part := range parts {
+		if part.Refusal == nil {
+			offerable++
+		}
+	}
+	for i, part := range parts {
+		claim := part.Failed
 		if claim == nil || since.madeBesides(claim, claim.Status.FinishedAt.Time) {
 			continue
 		}
-		other := slices.ContainsFunc(free, func(f Slot) bool { return f.Name != s.Name })
-		if !other || neverStarted(claim) {
-			errored[s.Name] = claim
+		others := offerable
+		if part.Refusal == nil {
+			others--
+		}
+		if others == 0 || neverStarted(claim) {
+			errored[v.Slots[i].Name] = claim
 		}
 	}
 	return errored

@@ -80,11 +80,13 @@ func (s Slot) goingDown() *v2.NodeClaim {
 }
 
 func furthest(claims []*v2.NodeClaim) v2.ClaimPhase {
-	order := map[v2.ClaimPhase]int{v2.ClaimPending: 0, v2.ClaimBooting: 1, v2.ClaimReady: 2}
 	best := v2.ClaimPending
 	for _, claim := range claims {
-		if phase := facts.Phase(claim); order[phase] > order[best] {
-			best = phase
+		switch facts.Phase(claim) {
+		case v2.ClaimReady:
+			return v2.ClaimReady
+		case v2.ClaimBooting:
+			best = v2.ClaimBooting
 		}
 	}
 	return best

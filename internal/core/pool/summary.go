@@ -59,21 +59,23 @@ func (s *Summary) InstanceOf(slot string) (Instance, bool) {
 
 // Summarize reads the view once.
 func Summarize(v View) *Summary {
-	sum := &Summary{}
-	refusals := make([]*Refusal, len(v.Slots))
-	var free []Slot
+	parts := make([]Part, len(v.Slots))
 	for i, s := range v.Slots {
-		if refusals[i] = Offerable(v, s); refusals[i] == nil {
-			free = append(free, s)
-		}
+		parts[i] = PartOf(v, s)
 	}
-	errored := erroredBoots(v, free)
+	return Sum(v, parts)
+}
+
+// Sum puts the parts of the view's slots together, in their order.
+func Sum(v View, parts []Part) *Summary {
+	sum := &Summary{}
+	errored := erroredBoots(v, parts)
 	for i, s := range v.Slots {
 		failed := errored[s.Name]
-		sum.add(v, s, failed)
+		sum.add(v, s, parts[i], failed)
 		switch {
-		case refusals[i] != nil:
-			sum.refuse(s, refusals[i])
+		case parts[i].Refusal != nil:
+			sum.refuse(s, parts[i].Refusal)
 		case failed != nil:
 			sum.refuse(s, &Refusal{Obstacle: ObstacleErrored, name: failed.Name})
 		default:
@@ -81,10 +83,7 @@ func Summarize(v View) *Summary {
 		}
 	}
 	sum.Offerable = inChoosingOrder(v, sum.Offerable)
-	sum.Max = sum.Target + int32(len(sum.Offerable))
-	if v.Group != nil {
-		sum.Min = min(max(v.Group.Spec.MinSize, 0), sum.Max)
-	}
+	sum.Min, sum.Max = Bounds(v.Group, sum.Target, int32(len(sum.Offerable)))
 	return sum
 }
 
@@ -94,17 +93,16 @@ func (s *Summary) refuse(slot Slot, refusal *Refusal) {
 }
 
 // add lists the slot's machine, if the group has one.
-func (s *Summary) add(v View, slot Slot, errored *v2.NodeClaim) {
-	instance := Instance{Slot: slot.Name, Standing: slot.StandingIn(v.Name)}
+func (s *Summary) add(v View, slot Slot, part Part, errored *v2.NodeClaim) {
+	instance, listed := part.Instance(slot.Name)
 	if errored != nil {
 		instance.Standing = Standing{State: Errored, Phase: v2.ClaimFailed, Claim: errored}
-		instance.Fault = faultOf(errored)
+		instance.ID, instance.Fault, listed = slot.InstanceID(errored), faultOf(errored), true
 		s.until(errored.Status.FinishedAt.Add(v.Policy.ErroredFor))
 	}
-	if instance.State == Idle {
+	if !listed {
 		return
 	}
-	instance.ID = slot.InstanceID(instance.Claim)
 	s.Instances = append(s.Instances, instance)
 	if instance.Counted() {
 		s.Target++
@@ -114,8 +112,4 @@ func (s *Summary) add(v View, slot Slot, errored *v2.NodeClaim) {
 	}
 }
 
-func (s *Summary) until(at time.Time) {
-	if !at.IsZero() && (s.ValidUntil.IsZero() || at.Before(s.ValidUntil)) {
-		s.ValidUntil = at
-	}
-}
+func (s *Summary) until(at time.Time) { s.ValidUntil = earlier(s.ValidUntil, at) }

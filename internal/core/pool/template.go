@@ -18,6 +18,24 @@ const defaultPods = 110
 // slots the least that each of them offers, so that whatever fits the template fits the slot that is taken. A NotOffered
 // fault when nothing is known of any slot.
 func Template(v View, sum *Summary) (*corev1.Node, error) {
+	blueprint, err := Blueprint(v)
+	if err != nil {
+		return nil, err
+	}
+	return sum.Aim(blueprint), nil
+}
+
+// Aim is the blueprint with the name of the slot that would be taken next, which is the one whose price is asked for.
+func (s *Summary) Aim(blueprint *corev1.Node) *corev1.Node {
+	kubeNode := blueprint.DeepCopy()
+	if len(s.Offerable) > 0 {
+		kubeNode.Labels[v2.LabelNode] = s.Offerable[0].Name
+	}
+	return kubeNode
+}
+
+// Blueprint is the template as far as claims have no say in it: it names the first slot that says what it offers.
+func Blueprint(v View) (*corev1.Node, error) {
 	shapes, of := v.shapes()
 	if len(shapes) == 0 {
 		return nil, Faultf(NotOffered, "no slot of group %s says what its machine offers: set spec.nodeCapacity", v.Name)
@@ -34,7 +52,7 @@ func Template(v View, sum *Summary) (*corev1.Node, error) {
 		corev1.LabelOSStable: least.OS, labelBetaOS: least.OS,
 		v2.LabelKubeNodeGroup: v.Name,
 		v2.LabelNamespace:     v.Namespace,
-		v2.LabelNode:          nextSlot(sum, of),
+		v2.LabelNode:          of[0].Name,
 	})
 	kubeNode := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
@@ -46,14 +64,6 @@ func Template(v View, sum *Summary) (*corev1.Node, error) {
 		},
 	}
 	return kubeNode, nil
-}
-
-// nextSlot is the slot that would be taken next, which is the one whose price the template is asked for.
-func nextSlot(sum *Summary, of []Slot) string {
-	if len(sum.Offerable) > 0 {
-		return sum.Offerable[0].Name
-	}
-	return of[0].Name
 }
 
 // leastOf is what every shape offers and the taints of all of them.

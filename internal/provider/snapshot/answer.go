@@ -8,20 +8,26 @@ import (
 	"time"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
-	"homecluster.dev/autoscaler/internal/core/policy"
 	"homecluster.dev/autoscaler/internal/core/pool"
 )
 
-// Answer is one group, summed up. It is shared and never changed.
+// Answer is one group, summed up. It is shared and never changed. Its numbers are counted as slots change, at the same
+// cost in a group of any size; its lists are made when first asked for.
 type Answer struct {
-	// View is what the summary was made from.
+	// View is the group without its slots, as far as an answer needs it.
 	View pool.View
-	*pool.Summary
+	// Slots is how many slots the group has; the rest is as in pool.Summary.
+	Slots, Target, Ready, Offerable, Min, Max int32
 	// Broken is what is wrong with the group itself, or nil.
 	Broken error
-	// Template is the serialized node that one more machine would become, made when first asked for.
+	// Instances are the listed machines, by slot name.
+	Instances func() []pool.Instance
+	// Template is the serialized node that one more machine would become.
 	Template func() ([]byte, error)
 
+	// sum is there from the start only where the numbers needed it: with a failed boot, whether that still counts
+	// depends on the other slots.
+	sum        *pool.Summary
 	validUntil time.Time
 }
 
@@ -73,25 +79,54 @@ func (s *Store) answer(name string, now time.Time) (*Answer, bool) {
 	if kept := s.answers[name]; kept.valid(now) {
 		return kept, true
 	}
-	view := pool.View{Now: now, Namespace: s.namespace, Name: name, Group: group, Policy: policy.For(s.base, group)}
-	var until time.Time
-	view.Slots = make([]pool.Slot, 0, len(s.membersOfGroups[name]))
-	for _, slot := range s.membersOfGroups[name] {
-		e := s.slots[slot]
-		view.Slots = append(view.Slots, s.viewOf(slot, e))
-		until = earlier(until, e.viewUntil)
+	answer := s.makeAnswer(name, now)
+	s.answers[name] = answer
+	return answer, true
+}
+
+func (s *Store) makeAnswer(name string, now time.Time) *Answer {
+	count := s.countOf(name, now)
+	answer := &Answer{
+		View: count.base, Broken: pool.Broken(count.base), validUntil: count.until,
+		Slots: count.Slots, Target: count.Target, Ready: count.Ready, Offerable: count.Offerable,
 	}
-	answer := &Answer{View: view, Summary: pool.Summarize(view), Broken: pool.Broken(view)}
-	answer.validUntil = earlier(until, answer.ValidUntil)
+	answer.View.Now = now
+	sum := sync.OnceValue(func() *pool.Summary {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return pool.Sum(s.members(name))
+	})
+	if count.Failed > 0 {
+		answer.sum = pool.Sum(s.members(name))
+		answer.Target, answer.Offerable = answer.sum.Target, int32(len(answer.sum.Offerable))
+		sum = func() *pool.Summary { return answer.sum }
+	}
+	answer.Min, answer.Max = pool.Bounds(count.base.Group, answer.Target, answer.Offerable)
+	answer.Instances = func() []pool.Instance { return sum().Instances }
 	answer.Template = sync.OnceValues(func() ([]byte, error) {
-		template, err := pool.Template(view, answer.Summary)
+		blueprint, err := s.blueprint(name)
 		if err != nil {
 			return nil, err
 		}
-		return template.Marshal()
+		return sum().Aim(blueprint).Marshal()
 	})
-	s.answers[name] = answer
-	return answer, true
+	return answer
+}
+
+// Instance is the machine of a slot as the group lists it; false when it does not.
+func (s *Store) Instance(group, slot string) (pool.Instance, bool) {
+	now := s.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer, exists := s.answer(group, now)
+	e := s.slots[slot]
+	switch {
+	case !exists || e == nil || !slices.Contains(e.groups, group):
+		return pool.Instance{}, false
+	case answer.sum != nil:
+		return answer.sum.InstanceOf(slot)
+	}
+	return e.parts[group].Instance(slot)
 }
 
 // SlotFor is the slot that a node stands for: by the id its kubeNode carries, by an id the slot declares or had, then by
@@ -120,11 +155,4 @@ func (s *Store) Slot(name string) (pool.Slot, bool) {
 		return pool.Slot{}, false
 	}
 	return s.viewOf(name, e), true
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }

@@ -25,6 +25,8 @@ type entry struct {
 	// view is the slot as it was at the last change, shown until viewUntil if that is set.
 	view      pool.Slot
 	viewUntil time.Time
+	// parts is the slot as its groups count it, by group. Only what a count has taken in is here.
+	parts map[string]pool.Part
 	// The keys under which the store indexed the entry.
 	groups, ids []string
 	kubeNode    string
@@ -40,7 +42,7 @@ type record struct {
 }
 
 func newEntry() *entry {
-	return &entry{claims: map[types.UID]*record{}, jobs: map[string]*batchv1.Job{}}
+	return &entry{claims: map[types.UID]*record{}, jobs: map[string]*batchv1.Job{}, parts: map[string]pool.Part{}}
 }
 
 func (e *entry) empty() bool { return e.slot == nil && len(e.claims) == 0 && len(e.jobs) == 0 }

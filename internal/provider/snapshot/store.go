@@ -1,8 +1,9 @@
 // Package snapshot keeps what the provider's read calls are answered from: the objects of the informers and this
-// process's own writes, indexed, with one summary per group that is made anew only when something in it changed.
+// process's own writes, indexed, with one answer per group that is made anew only when something in it changed.
 //
-// A read costs the same whatever the number of slots, unless it is the first after a change of its group. Nothing here
-// talks to the API server. Objects that go in belong to their informers and are never changed.
+// A change is judged by the slot it concerns alone, and the group's numbers follow by counting. So every read costs the
+// same whatever the number of slots, but for the lists: the instances, and the template's next slot, which are made when
+// first asked for after a change. Nothing here talks to the API server. Objects that go in belong to their informers and are never changed.
 package snapshot
 
 import (
@@ -37,8 +38,11 @@ type Store struct {
 	slotByID        multimap
 	membersOfGroups multimap
 
-	answers map[string]*Answer
-	world   *World
+	// What is made of the objects is kept until one of them changes.
+	counts     map[string]*count
+	answers    map[string]*Answer
+	blueprints map[string]*blueprint
+	world      *World
 }
 
 // New makes an empty store. The base policy is what a group that says nothing gets.
@@ -48,7 +52,7 @@ func New(namespace string, base policy.Policy, clock clock.PassiveClock) *Store 
 		groups: map[string]*v2.Group{}, slots: map[string]*entry{}, kubeNodes: map[string]*corev1.Node{},
 		buried:       graves{},
 		kubeNodeByID: multimap{}, slotByKubeNode: multimap{}, slotByID: multimap{}, membersOfGroups: multimap{},
-		answers: map[string]*Answer{},
+		counts: map[string]*count{}, answers: map[string]*Answer{}, blueprints: map[string]*blueprint{},
 	}
 }
 
@@ -58,11 +62,12 @@ func (s *Store) Observe(object client.Object) {
 	defer s.mu.Unlock()
 	switch o := object.(type) {
 	case *v2.Group:
+		if !sameGroup(s.groups[o.Name], o) {
+			s.dropGroup(o.Name)
+		}
 		s.groups[o.Name] = o
-		delete(s.answers, o.Name)
 	case *v2.Node:
-		s.world = nil
-		s.change(o.Name, func(e *entry) { e.slot = o })
+		s.observeSlot(o)
 	case *v2.NodeClaim:
 		s.change(o.Spec.SlotRef.Name, func(e *entry) { e.observe(o) })
 	case *batchv1.Job:
@@ -78,11 +83,10 @@ func (s *Store) Forget(object client.Object) {
 	defer s.mu.Unlock()
 	switch o := object.(type) {
 	case *v2.Group:
+		s.dropGroup(o.Name)
 		delete(s.groups, o.Name)
-		delete(s.answers, o.Name)
 	case *v2.Node:
-		s.world = nil
-		s.change(o.Name, func(e *entry) { e.slot = nil })
+		s.changeMachine(o.Name, func(e *entry) { e.slot = nil })
 	case *v2.NodeClaim:
 		s.buried.add(o.UID, s.clock.Now())
 		s.change(o.Spec.SlotRef.Name, func(e *entry) { delete(e.claims, o.UID) })
@@ -124,6 +128,21 @@ func (s *Store) Machines() (map[string]*corev1.Node, []*batchv1.Job) {
 	return maps.Clone(s.kubeNodes), jobs
 }
 
+// dropGroup forgets what was made for a group as it was.
+func (s *Store) dropGroup(name string) {
+	delete(s.answers, name)
+	delete(s.counts, name)
+	delete(s.blueprints, name)
+}
+
+func (s *Store) observeSlot(slot *v2.Node) {
+	change := s.changeMachine
+	if e := s.slots[slot.Name]; e != nil && sameMachine(e.slot, slot) {
+		change = s.change
+	}
+	change(slot.Name, func(e *entry) { e.slot = slot })
+}
+
 func (s *Store) observeJob(job *batchv1.Job, unfinished bool) {
 	slot := job.Labels[v2.LabelNode]
 	if slot == "" {
@@ -161,9 +180,8 @@ func (s *Store) forgetKubeNode(kubeNode *corev1.Node) {
 }
 
 func (s *Store) touchSlotsOf(kubeNode string) {
-	s.world = nil
 	for _, slot := range slices.Clone(s.slotByKubeNode[kubeNode]) {
-		s.change(slot, func(*entry) {})
+		s.changeMachine(slot, func(*entry) {})
 	}
 }
 
@@ -197,6 +215,9 @@ func (s *Store) index(slot string, e *entry) {
 	for _, group := range e.groups {
 		s.membersOfGroups.add(group, slot)
 		delete(s.answers, group)
+		if c := s.counts[group]; c != nil {
+			c.add(e, s.clock.Now())
+		}
 	}
 }
 
@@ -208,7 +229,11 @@ func (s *Store) unindex(slot string, e *entry) {
 	for _, group := range e.groups {
 		s.membersOfGroups.remove(group, slot)
 		delete(s.answers, group)
+		if c := s.counts[group]; c != nil {
+			c.Remove(e.parts[group])
+		}
 	}
+	clear(e.parts)
 	e.kubeNode = ""
 }
 

@@ -58,7 +58,7 @@ func numbers(t *testing.T, s *Store) [2]int {
 	if !ok {
 		t.Fatal("the group is unknown")
 	}
-	return [2]int{int(answer.Target), len(answer.Offerable)}
+	return [2]int{int(answer.Target), int(answer.Offerable)}
 }
 
 func TestOwnWritesAreReadAtOnce(t *testing.T) {
