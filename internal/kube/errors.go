@@ -10,6 +10,9 @@ import (
 // ErrPresent is what a live read found although a decision relied on its absence.
 var ErrPresent = errors.New("is there after all")
 
+// ErrChanged is an object that is no longer what a decision was made on.
+var ErrChanged = errors.New("has changed since it was read")
+
 // ErrForeignJob is a Job that has the wanted name and another owner.
 var ErrForeignJob = errors.New("another owner has a Job of this name")
 
@@ -41,7 +44,7 @@ func Classify(err error) Class {
 	switch {
 	case err == nil:
 		return None
-	case errors.Is(err, ErrPresent), apierrors.IsConflict(err):
+	case errors.Is(err, ErrPresent), errors.Is(err, ErrChanged), apierrors.IsConflict(err):
 		return Conflict
 	case meta.IsNoMatchError(err):
 		return Unserved

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
 )
 
 // Live reads the API server past every cache.
@@ -81,6 +82,32 @@ func (l *Live) Absent(ctx context.Context, object client.Object, namespace, name
 
 // kindOf is the kind of a typed object, for people.
 func kindOf(object client.Object) string { return reflect.TypeOf(object).Elem().Name() }
+
+// Unchanged is a conflict when the object is not, now, the version that was read.
+func (l *Live) Unchanged(ctx context.Context, read client.Object) error {
+	now := read.DeepCopyObject().(client.Object)
+	if err := l.reader.Get(ctx, client.ObjectKeyFromObject(read), now); err != nil {
+		return fmt.Errorf("reading %T %s again: %w", read, read.GetName(), err)
+	}
+	if now.GetUID() != read.GetUID() || now.GetResourceVersion() != read.GetResourceVersion() {
+		return fmt.Errorf("%T %s %w", read, read.GetName(), ErrChanged)
+	}
+	return nil
+}
+
+// NoOtherJob is ErrPresent when a lifecycle Job of the slot, of another name, has not ended or is still going away.
+func (l *Live) NoOtherJob(ctx context.Context, namespace, slot, name string) error {
+	var list batchv1.JobList
+	if err := l.reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{v2.LabelNode: slot}); err != nil {
+		return fmt.Errorf("listing the Jobs of slot %s: %w", slot, err)
+	}
+	for i := range list.Items {
+		if job := &list.Items[i]; job.Name != name && (job.DeletionTimestamp != nil || !facts.ReadJob(job, nil).Finished) {
+			return fmt.Errorf("lifecycle Job %s of slot %s %w", job.Name, slot, ErrPresent)
+		}
+	}
+	return nil
+}
 
 // Get reads one object; one that does not exist is nil, not an error.
 func Get[T any, PT interface {

@@ -35,6 +35,8 @@ type wire struct {
 	sent    []string
 	objects map[string]map[string]any
 	version int
+	// listed are the Jobs that a list of them answers.
+	listed []any
 	// refuse answers the n-th write, counted from 1, with status.
 	refuse, status, writes int
 	// exists makes that refusal an AlreadyExists.
@@ -46,6 +48,9 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	object := w.objects[path]
 	if r.Method == http.MethodGet {
 		w.sent = append(w.sent, "read "+short(r.URL.Path))
+		if path == jobs {
+			return reply(http.StatusOK, map[string]any{"kind": "JobList", "apiVersion": "batch/v1", "items": w.listed})
+		}
 		if object == nil {
 			return reply(http.StatusNotFound, status(http.StatusNotFound))
 		}
@@ -248,6 +253,7 @@ var told = []string{
 	"patch nodeclaims/claim/status uid=uid-claim resourceVersion=2 phase=booting",
 	"patch nodeclaims/loser/status uid=uid-loser resourceVersion=1 phase=failed",
 	"patch nodes/slot/status uid=uid-slot resourceVersion=3 phase=booting",
+	"read jobs",
 	"post jobs",
 	"delete jobs/former uid=uid-former Foreground",
 	"read jobs/ended",
@@ -374,16 +380,49 @@ func TestANameTakenByAnotherOwnersJobIsRefused(t *testing.T) {
 		found *batchv1.Job
 		ours  bool
 	}{
-		"our own create, whose answer was lost": {job("us"), true},
-		"somebody else's":                       {job("them"), false},
+		"our own create, whose answer was lost": {job("uid-us"), true},
+		"somebody else's":                       {job("uid-them"), false},
 		"nobody's":                              {&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "home"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &wire{objects: map[string]map[string]any{}, refuse: 1, status: http.StatusConflict, exists: true}
 			add(w, jobs, test.found, "j")
-			_, err := w.committer(t).Commit(t.Context(), slot.Input{Namespace: "home"}, slot.Decision{Actions: []slot.Action{slot.CreateJob{Job: job("us")}}})
+			us := add(w, ours+"nodes", &v2.Node{ObjectMeta: metav1.ObjectMeta{Namespace: "home"}}, "us")
+			in := slot.Input{Namespace: "home", Name: "us", Slot: us}
+			_, err := w.committer(t).Commit(t.Context(), in, slot.Decision{Actions: []slot.Action{slot.CreateJob{Job: job("uid-us")}}})
 			if ours := err == nil; ours != test.ours || !ours && kube.Classify(err) != kube.Exists {
 				t.Errorf("taken for ours: %t (%v), want %t", ours, err, test.ours)
+			}
+		})
+	}
+}
+
+func TestAJobIsCreatedOnlyOnWhatStillHolds(t *testing.T) {
+	running := map[string]any{"metadata": map[string]any{"name": "other-down-1"}}
+	ended := map[string]any{"metadata": map[string]any{"name": "other-down-1"}, "status": map[string]any{
+		"conditions": []any{map[string]any{"type": "Complete", "status": "True"}},
+	}}
+	same := map[string]any{"metadata": map[string]any{"name": "claim-up-1"}}
+	for name, test := range map[string]struct {
+		version string
+		listed  []any
+		created bool
+	}{
+		"nothing else works the switch":         {"1", []any{ended, same}, true},
+		"the claim has changed since":           {"0", nil, false},
+		"another Job of the slot has not ended": {"1", []any{running}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &wire{objects: map[string]map[string]any{}, listed: test.listed}
+			claim := add(w, ours+"nodeclaims", &v2.NodeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "home"}}, "claim")
+			claim.ResourceVersion = test.version
+			controller := true
+			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Name: "claim-up-1",
+				OwnerReferences: []metav1.OwnerReference{{UID: claim.UID, Controller: &controller}}}}
+			in := slot.Input{Namespace: "home", Name: "slot", Claims: []*v2.NodeClaim{claim}}
+			_, err := w.committer(t).Commit(t.Context(), in, slot.Decision{Actions: []slot.Action{slot.CreateJob{Job: job}}})
+			if created := w.writes == 1; created != test.created || kube.DecideAgain(err) == test.created {
+				t.Errorf("created: %t (%v), want %t", created, err, test.created)
 			}
 		})
 	}

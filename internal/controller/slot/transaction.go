@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -16,17 +19,28 @@ import (
 // transaction is one commit under way. It remembers each object as its last write left it, so that the next write to the
 // same object carries that version and keeps what the last one did.
 type transaction struct {
+	live      *kube.Live
 	writer    *kube.Writer
 	namespace string
-	claims    map[types.UID]*v2.NodeClaim
-	slots     map[types.UID]*v2.Node
+	slotName  string
+	// observed are the slot and the claims as they were decided on.
+	observed map[types.UID]client.Object
+	claims   map[types.UID]*v2.NodeClaim
+	slots    map[types.UID]*v2.Node
 	// kubeNodes are resourceVersions only: a kubeNode is patched by what differs, whatever else it carries.
 	kubeNodes map[types.UID]string
 	writes    int
 }
 
 func newTransaction(c *Committer, in slot.Input) *transaction {
-	return &transaction{writer: c.Writer, namespace: in.Namespace, claims: map[types.UID]*v2.NodeClaim{},
+	observed := map[types.UID]client.Object{}
+	if in.Slot != nil {
+		observed[in.Slot.UID] = in.Slot
+	}
+	for _, claim := range in.Claims {
+		observed[claim.UID] = claim
+	}
+	return &transaction{observed: observed, live: c.Live, writer: c.Writer, namespace: in.Namespace, slotName: in.Name, claims: map[types.UID]*v2.NodeClaim{},
 		slots: map[types.UID]*v2.Node{}, kubeNodes: map[types.UID]string{}}
 }
 
@@ -77,7 +91,7 @@ func (t *transaction) addFinalizer(ctx context.Context, f slot.AddFinalizer) err
 func (t *transaction) act(ctx context.Context, action slot.Action) error {
 	switch a := action.(type) {
 	case slot.CreateJob:
-		return t.writer.CreateJob(ctx, a.Job)
+		return t.createJob(ctx, a.Job)
 	case slot.DeleteJob:
 		return t.writer.DeleteJob(ctx, t.namespace, a.Name, a.UID)
 	case slot.SetJobTTL:
@@ -101,6 +115,31 @@ func (t *transaction) act(ctx context.Context, action slot.Action) error {
 		return err
 	}
 	return fmt.Errorf("unknown action %T", action)
+}
+
+// createJob creates a lifecycle Job only where its owner still is what was decided on and no other Job works the switch.
+// A create carries no precondition of its own: decided on a cache that lags, it would be the second Job.
+func (t *transaction) createJob(ctx context.Context, job *batchv1.Job) error {
+	if err := t.ownerUnchanged(ctx, job); err != nil {
+		return err
+	}
+	if err := t.live.NoOtherJob(ctx, t.namespace, t.slotName, job.Name); err != nil {
+		return err
+	}
+	return t.writer.CreateJob(ctx, job)
+}
+
+// ownerUnchanged reads the Job's owner again, unless a write of this commit has already proven its version.
+func (t *transaction) ownerUnchanged(ctx context.Context, job *batchv1.Job) error {
+	owner := metav1.GetControllerOf(job)
+	if owner == nil || t.claims[owner.UID] != nil || t.slots[owner.UID] != nil {
+		return nil
+	}
+	observed, ok := t.observed[owner.UID]
+	if !ok {
+		return fmt.Errorf("creating Job %s for %s %s, which was not observed", job.Name, owner.Kind, owner.Name)
+	}
+	return t.live.Unchanged(ctx, observed)
 }
 
 func (t *transaction) remove(ctx context.Context, removal slot.Removal) error {
