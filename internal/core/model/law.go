@@ -25,6 +25,8 @@ type Broken struct {
 	Law, How string
 	// History is how it came to that, in lines, from the beginning.
 	History []string
+	// Moves is how many moves that took.
+	Moves int
 	// Seed is the random history's, if it was one.
 	Seed uint64
 }
@@ -44,6 +46,15 @@ func Laws() []Law {
 		laws = append(laws, some...)
 	}
 	return laws
+}
+
+// LawNames are the names of all laws, also of those that are judged by more than one move.
+func LawNames() []string {
+	names := []string{lawSettles, lawRests, lawPure, lawLegal, lawAgain}
+	for _, law := range Laws() {
+		names = append(names, law.Name)
+	}
+	return names
 }
 
 // judgeDecision holds a decision to the laws.

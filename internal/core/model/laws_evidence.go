@@ -21,6 +21,7 @@ func evidenceLaws() []Law {
 		{Name: "the kubeNode is removed only with a machine that is believed off, and where the group wants it", decision: removesByRule},
 		{Name: "off is believed only after a shutdown Job of the reversal started", decision: offByJob},
 		{Name: "a switch that says on forbids to believe in off", decision: switchForbids},
+		{Name: "a reversal ends in the observation in which the evidence says off", decision: believesAtOnce},
 		{Name: "evidence in hand beats the clock", decision: evidenceFirst},
 		{Name: "a Job or kubeNode that is there is not taken for absent", change: nothingOverlooked},
 		{Name: "no power operation starts on a held slot", decision: holdHolds},

@@ -96,12 +96,12 @@ func (w *World) Episode(seed uint64) History {
 	end, rest, broken := w.rest(&s, map[Key]bool{})
 	if broken != nil {
 		broken.History = append(w.tell(start, way), w.tell(s, rest)...)
-		broken.Seed, h.Broken = seed, broken
+		broken.Seed, broken.Moves, h.Broken = seed, len(way)+len(rest), broken
 		return h
 	}
 	if again, life, broken := w.serve(end); broken != nil {
 		broken.History = append(w.tell(start, way), append(w.tell(s, rest), w.tell(again, life)...)...)
-		broken.Seed, h.Broken = seed, broken
+		broken.Seed, broken.Moves, h.Broken = seed, len(way)+len(rest)+len(life), broken
 		return h
 	}
 	h.On, h.Wanted, h.Boots = end.Metal.On, end.wanted() != nil, int(end.Metal.Boots)
@@ -112,7 +112,7 @@ func (w *World) Episode(seed uint64) History {
 }
 
 func (w *World) broken(h History, broken *Broken, start State, way []Move) History {
-	broken.History, broken.Seed = w.tell(start, way), h.Seed
+	broken.History, broken.Seed, broken.Moves = w.tell(start, way), h.Seed, len(way)
 	h.Broken = broken
 	return h
 }
@@ -127,6 +127,7 @@ func episodeBudget(d *dice, t Temperament) Budget {
 			b[rare] = 1
 		}
 	}
+	b[Polls] *= 8 // a switch that can be read is read again and again
 	switch t {
 	case DiesWhileReady:
 		b[Deaths] = 2

@@ -22,36 +22,70 @@ type offBelief struct {
 	why           string
 }
 
-// believedOff is the off rule, one for every reversal:
-//
-//	(a) the machine's own switch says off, read after a shutdown Job started, even while the kubeNode still says Ready;
-//	(b) silence that began after that start has lasted the settle time;
-//	(c) silence from before, once a shutdown Job ended well and the settle time has passed since. The slot is then free,
-//	    but the kubeNode is kept unless this boot never registered: silence from before proves less.
-//
-// A switch that says on forbids all three.
+// offClause is one clause of the off rule: it forbids to believe in off, or it is a reason to.
+type offClause struct {
+	name     string
+	forbids  func(r *run) bool
+	believes func(r *run, v *reversal, first time.Time) *offBelief
+}
+
+// offRule is the off rule, one for every reversal. The first clause that has an answer gives it.
+func offRule() []offClause {
+	return []offClause{
+		{name: "a switch that says on forbids", forbids: (*run).switchedOn},
+		{name: "(a) its switch says off", believes: (*run).switchedOff},
+		{name: "(b) silence since", believes: (*run).fellSilent},
+		{name: "(c) silence from before", believes: (*run).silentAllAlong},
+	}
+}
+
+// believedOff asks the off rule. Before a shutdown Job of this reversal has started, nothing is evidence of its success.
 func (r *run) believedOff(v *reversal) *offBelief {
 	first := firstStart(*v.jobs)
-	if first.IsZero() || r.reading.State == v2.PowerOn {
+	if first.IsZero() {
 		return nil
 	}
-	if r.reading.State == v2.PowerOff && r.reading.At.After(first) {
-		return &offBelief{source: v2.PowerSourceOutOfBand, removeKubeNode: true,
-			why: "off: its switch said so at " + instant(r.reading.At)}
-	}
-	if r.kubeletOn {
-		return nil
-	}
-	settle := r.policy.ShutdownSettle
-	if !r.silentSince.Before(first) {
-		if !r.passed(r.silentSince.Add(settle)) {
+	for _, clause := range r.offRule {
+		if clause.forbids != nil && clause.forbids(r) {
 			return nil
 		}
-		return &offBelief{source: v2.PowerSourceKubelet, removeKubeNode: true,
-			why: fmt.Sprintf("off: silent since %s, after the shutdown Job started", instant(r.silentSince))}
+		if clause.believes == nil {
+			continue
+		}
+		if belief := clause.believes(r, v, first); belief != nil {
+			return belief
+		}
 	}
+	return nil
+}
+
+// switchedOn forbids every belief: the machine's own switch says on.
+func (r *run) switchedOn() bool { return r.reading.State == v2.PowerOn }
+
+// switchedOff is clause (a): the machine's own switch says off, read after a shutdown Job started, even while the
+// kubeNode still says Ready.
+func (r *run) switchedOff(_ *reversal, first time.Time) *offBelief {
+	if r.reading.State != v2.PowerOff || !r.reading.At.After(first) {
+		return nil
+	}
+	return &offBelief{source: v2.PowerSourceOutOfBand, removeKubeNode: true,
+		why: "off: its switch said so at " + instant(r.reading.At)}
+}
+
+// fellSilent is clause (b): silence that began after that start has lasted the settle time.
+func (r *run) fellSilent(_ *reversal, first time.Time) *offBelief {
+	if r.kubeletOn || r.silentSince.Before(first) || !r.passed(r.silentSince.Add(r.policy.ShutdownSettle)) {
+		return nil
+	}
+	return &offBelief{source: v2.PowerSourceKubelet, removeKubeNode: true,
+		why: fmt.Sprintf("off: silent since %s, after the shutdown Job started", instant(r.silentSince))}
+}
+
+// silentAllAlong is clause (c): silence from before, once a shutdown Job ended well and the settle time has passed since.
+// The slot is then free, but the kubeNode is kept unless this boot never registered: silence from before proves less.
+func (r *run) silentAllAlong(v *reversal, first time.Time) *offBelief {
 	ended := succeededAt(*v.jobs)
-	if ended.IsZero() || !r.passed(ended.Add(settle)) {
+	if r.kubeletOn || !r.silentSince.Before(first) || ended.IsZero() || !r.passed(ended.Add(r.policy.ShutdownSettle)) {
 		return nil
 	}
 	return &offBelief{source: v2.PowerSourceShutdownJob, removeKubeNode: !v.registered,

@@ -47,12 +47,13 @@ type run struct {
 	frozen bool
 	// gateOpens is whether only our own patch of the kubeNode stands between the claim and ready: then no clock is judged.
 	gateOpens bool
-	// off is set by the reversal that ended in this pass.
-	off *offBelief
+	// offRule is by which off is believed; off is set by the reversal that ended in this pass.
+	offRule []offClause
+	off     *offBelief
 }
 
 func newRun(in Input) *run {
-	r := &run{in: in, now: metav1.NewTime(in.Now), policy: in.Policy}
+	r := &run{in: in, now: metav1.NewTime(in.Now), policy: in.Policy, offRule: offRule()}
 	for _, c := range in.Claims {
 		r.claims = append(r.claims, &claim{NodeClaim: c.DeepCopy(), seen: c})
 	}
