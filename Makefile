@@ -33,6 +33,10 @@ unit: ## Run the tests of the main module, which need nothing and are fast
 sandbox-test: ## Run the tests against a real API server
 	$(stage) sandbox-test env -C sandbox go test -timeout 60m ./...
 
+.PHONY: bench
+bench: ## Measure every call of the provider at 10 to 10,000 slots, as one table; BENCHTIME=1s measures longer
+	go test ./internal/provider -run '^$$' -bench BenchmarkCalls -benchtime $(or $(BENCHTIME),100ms) | go run ./hack/bench
+
 .PHONY: verify
 verify: ## Check that what is generated is up to date, formatting, lint and tidy modules
 	$(stage) verify-generated hack/verify-generated

@@ -2,8 +2,10 @@ package provider
 
 import (
 	"context"
+	"sync"
 
 	"homecluster.dev/autoscaler/internal/core/pool"
+	"homecluster.dev/autoscaler/internal/provider/snapshot"
 	pb "homecluster.dev/autoscaler/proto/externalgrpc"
 )
 
@@ -24,10 +26,30 @@ func (s *Server) NodeGroupNodes(_ context.Context, request *pb.NodeGroupNodesReq
 	if err != nil {
 		return nil, err
 	}
-	return &pb.NodeGroupNodesResponse{Instances: renderInstances(answer.Instances())}, nil
+	return s.lists.of(answer), nil
 }
 
-// renderInstances allocates by the list and not by the machine: the list is long and asked for often.
+// lists are the answers to NodeGroupNodes that were rendered last, by group. The client asks far more often than
+// something changes, and nobody changes a response once it is made.
+type lists struct{ last sync.Map }
+
+type renderedList struct {
+	from     *snapshot.Answer
+	response *pb.NodeGroupNodesResponse
+}
+
+func (l *lists) of(answer *snapshot.Answer) *pb.NodeGroupNodesResponse {
+	if last, ok := l.last.Load(answer.View.Name); ok {
+		if kept, _ := last.(renderedList); kept.from == answer {
+			return kept.response
+		}
+	}
+	response := &pb.NodeGroupNodesResponse{Instances: renderInstances(answer.Instances())}
+	l.last.Store(answer.View.Name, renderedList{answer, response})
+	return response
+}
+
+// renderInstances allocates by the list and not by the machine.
 func renderInstances(from []pool.Instance) []*pb.Instance {
 	list := make([]*pb.Instance, len(from))
 	instances, statuses := make([]pb.Instance, len(from)), make([]pb.InstanceStatus, len(from))

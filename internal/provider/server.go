@@ -85,6 +85,7 @@ type Server struct {
 
 	store  *snapshot.Store
 	turns  *turns
+	lists  lists
 	rate   *rate.Limiter
 	synced atomic.Bool
 }

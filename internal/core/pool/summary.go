@@ -68,7 +68,7 @@ func Summarize(v View) *Summary {
 
 // Sum puts the parts of the view's slots together, in their order.
 func Sum(v View, parts []Part) *Summary {
-	sum := &Summary{}
+	sum := &Summary{Instances: make([]Instance, 0, len(parts)), Unoffered: make([]Unoffered, 0, len(parts))}
 	errored := erroredBoots(v, parts)
 	for i, s := range v.Slots {
 		failed := errored[s.Name]

@@ -91,6 +91,11 @@ func (s *Store) makeAnswer(name string, now time.Time) *Answer {
 		Slots: count.Slots, Target: count.Target, Ready: count.Ready, Offerable: count.Offerable,
 	}
 	answer.View.Now = now
+	answer.Instances = sync.OnceValue(func() []pool.Instance {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.instances(name)
+	})
 	sum := sync.OnceValue(func() *pool.Summary {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -99,10 +104,10 @@ func (s *Store) makeAnswer(name string, now time.Time) *Answer {
 	if count.Failed > 0 {
 		answer.sum = pool.Sum(s.members(name))
 		answer.Target, answer.Offerable = answer.sum.Target, int32(len(answer.sum.Offerable))
+		answer.Instances = func() []pool.Instance { return answer.sum.Instances }
 		sum = func() *pool.Summary { return answer.sum }
 	}
 	answer.Min, answer.Max = pool.Bounds(count.base.Group, answer.Target, answer.Offerable)
-	answer.Instances = func() []pool.Instance { return sum().Instances }
 	answer.Template = sync.OnceValues(func() ([]byte, error) {
 		blueprint, err := s.blueprint(name)
 		if err != nil {

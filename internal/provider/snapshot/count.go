@@ -57,6 +57,19 @@ func (s *Store) members(name string) (pool.View, []pool.Part) {
 	return view, parts
 }
 
+// instances are the listed machines of a group without a failed boot. The caller holds the lock for writing.
+func (s *Store) instances(name string) []pool.Instance {
+	s.countOf(name, s.clock.Now())
+	slots := s.membersOfGroups[name]
+	list := make([]pool.Instance, 0, len(slots))
+	for _, slot := range slots {
+		if instance, listed := s.slots[slot].parts[name].Instance(slot); listed {
+			list = append(list, instance)
+		}
+	}
+	return list
+}
+
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
