@@ -1,6 +1,7 @@
 package realclient
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -56,7 +57,7 @@ func (o *home) autoscale(flags ...string) *autoscaler {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	a.cmd = exec.Command(o.binary, append([]string{
+	a.cmd = exec.CommandContext(context.WithoutCancel(o.t.Context()), o.binary, append([]string{
 		"--cloud-provider=externalgrpc", "--cloud-config=" + cloud, "--kubeconfig=" + o.cp.Kubeconfig(),
 		"--leader-elect=false", "--address=" + freeAddress(o.t), "--v=4", "--scan-interval=1s",
 		"--scale-down-unneeded-time=" + unneededTime.String(), "--scale-down-unready-time=15s",

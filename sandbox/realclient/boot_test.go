@@ -28,7 +28,7 @@ func TestABootThatNeverRegisters(t *testing.T) {
 	}
 	o.off("worker-1")
 	o.digest("worker-1", v2.ClaimFailed, v2.ReasonDeadlineExceeded, 1)
-	if asked := o.tap.asked("workers"); asked != 2 {
+	if asked := o.tap.asked(); asked != 2 {
 		t.Errorf("%d machines were asked for, want 2: the first and the next", asked)
 	}
 	o.end("pod")
@@ -71,7 +71,7 @@ func TestASlowNetworkAgent(t *testing.T) {
 			o.await("worker-1", machineroom.Ready)
 			o.running("pod")
 			lifted := o.await("worker-1", machineroom.TaintsLifted)
-			if asked := o.tap.asked("workers"); asked != 1 {
+			if asked := o.tap.asked(); asked != 1 {
 				t.Errorf("%d machines were asked for, want 1", asked)
 			}
 			slot, err := o.slot(t.Context(), "worker-1")
@@ -96,17 +96,20 @@ func TestAnIdleMachineGoesOffWhileAnotherBoots(t *testing.T) {
 	for name, group := range map[string]string{"of the same group": "workers", "of another group": "others"} {
 		t.Run(name, func(t *testing.T) {
 			o := newAutoscaledHome(t)
-			o.workers("worker-1")
+			o.group("workers")
 			if group != "workers" {
 				o.group(group)
 			}
-			o.machine(group, machineroom.Machine{Name: "worker-2", BootTime: 60 * time.Second})
+			o.machine("workers", machineroom.Machine{Name: "worker-1", Labels: map[string]string{"home/pool": "workers"}})
+			o.machine(group, machineroom.Machine{
+				Name: "worker-2", Labels: map[string]string{"home/pool": group}, BootTime: 60 * time.Second,
+			})
 			o.autoscale()
-			o.run("first", most)
+			o.run("first", most, inPool("workers"))
 			if machine := o.running("first"); machine != "worker-1" {
 				t.Fatalf("the first pod runs on %s", machine)
 			}
-			o.run("second", most, notOn("worker-1"))
+			o.run("second", most, inPool(group), notOn("worker-1"))
 			o.await("worker-2", machineroom.PoweredOn)
 			o.end("first")
 			o.off("worker-1")
@@ -123,6 +126,11 @@ func TestAnIdleMachineGoesOffWhileAnotherBoots(t *testing.T) {
 			o.allAccepted(increaseSize, deleteNodes)
 		})
 	}
+}
+
+// inPool keeps a pod to the machines with that label.
+func inPool(name string) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) { spec.NodeSelector = map[string]string{"home/pool": name} }
 }
 
 // notOn keeps a pod off a kubeNode.

@@ -21,10 +21,7 @@ import (
 // controller at work, and claims stay pending because their slots are held.
 func TestDecreaseTargetSize(t *testing.T) {
 	o := newHome(t)
-	o.group("workers")
-	for _, name := range []string{"worker-1", "worker-2", "worker-3"} {
-		o.machine("workers", machineroom.Machine{Name: name})
-	}
+	o.workers("worker-1", "worker-2", "worker-3")
 	o.refused("a group that nobody has", "nobody", -1, codes.NotFound)
 	o.refused("no group at all", "", -1, codes.InvalidArgument)
 	o.refused("an increase", "workers", 1, codes.InvalidArgument)
@@ -42,7 +39,7 @@ func TestDecreaseTargetSize(t *testing.T) {
 	o.wait("worker-2")
 	o.wait("worker-3")
 	o.eventually("both count", func(ctx context.Context) string { return o.missingTarget(ctx, "workers", 3) })
-	o.floor("workers", 3)
+	o.floor(3)
 	o.eventually("the floor is known", func(ctx context.Context) string {
 		answer, err := o.rpc.NodeGroups(ctx, &pb.NodeGroupsRequest{})
 		if err != nil || len(answer.GetNodeGroups()) != 1 || answer.GetNodeGroups()[0].GetMinSize() != 3 {
@@ -51,7 +48,7 @@ func TestDecreaseTargetSize(t *testing.T) {
 		return ""
 	})
 	o.refused("one below the floor", "workers", -1, codes.FailedPrecondition)
-	o.floor("workers", 0)
+	o.floor(0)
 	o.eventually("the floor has gone", func(ctx context.Context) string {
 		return o.missingDecrease(ctx, "workers", -1, 2)
 	})

@@ -165,8 +165,8 @@ func (o *home) manage(reach *rest.Config) string {
 	p := policy.Default()
 	p.PollReserve, p.UncordonReserve, p.Margin = time.Second, time.Second, 2*time.Second
 	m, err := manager.New(reach, config.Config{
-		Namespace: o.namespace, GRPCAddress: "127.0.0.1:0", MetricsAddress: config.Off, ProbeAddress: config.Off,
-		StartTimeout: time.Minute,
+		Namespace: o.namespace, GRPCAddress: "127.0.0.1:0", GRPC: config.GRPC{Insecure: true},
+		MetricsAddress: config.Off, ProbeAddress: config.Off, StartTimeout: time.Minute,
 	}, manager.Options{Policy: &p, Log: o.log.logger()})
 	if err != nil {
 		o.t.Fatal(err)
@@ -184,7 +184,7 @@ func (o *home) manage(reach *rest.Config) string {
 }
 
 func (j *journal) logger() logr.Logger {
-	return funcr.New(j.write, funcr.Options{LogTimestamp: true, Verbosity: 1})
+	return funcr.New(j.write, funcr.Options{LogTimestamp: true})
 }
 
 // eventually waits until nothing is missing any more, and fails when the client dies meanwhile.

@@ -1,6 +1,9 @@
 package realclient
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -17,7 +20,8 @@ import (
 )
 
 // TestAnUnreadyMachineWaitsForTheClient has a kubelet that dies with the power on. Nobody switches the machine off before the
-// client's time for unready nodes, and then it goes, although no operating system answers (A24).
+// client's time for unready nodes, and then it goes, although no operating system answers (A24). Its silence says nothing of
+// its power, so that the kubeNode stays, and the next boot takes it over.
 func TestAnUnreadyMachineWaitsForTheClient(t *testing.T) {
 	o := newAutoscaledHome(t)
 	o.group("workers")
@@ -33,43 +37,62 @@ func TestAnUnreadyMachineWaitsForTheClient(t *testing.T) {
 	if waited := off.Time.Sub(dead.Time); waited < unready {
 		t.Errorf("the machine was switched off %s after its kubelet died, before the client's %s", waited, unready)
 	}
-	o.off(machine)
-	o.boots(map[string]int{machine: 1})
+	o.eventually(machine+" is believed to be off", func(ctx context.Context) string { return o.missingFree(ctx, machine) })
 	o.digest(machine, v2.ClaimCompleted, v2.ReasonNodeDeleted, 1)
+	o.run("again", most)
+	if again := o.running("again"); again != machine {
+		t.Errorf("the next pod runs on %s", again)
+	}
+	o.await(machine, machineroom.Rejoined)
+	o.boots(map[string]int{machine: 2})
 	o.allAccepted(increaseSize, deleteNodes)
 }
 
-// TestASlowAPIServerDoublesNothing lets each claim's create take longer than half of the client's patience, until its first
-// increase was answered: however that ended, three machines are bought in the end and no more (A3).
+// TestASlowAPIServerDoublesNothing lets the creates of claims take long until the client's first increase was answered:
+// however that ended, three machines are bought in the end and no more (A3).
 func TestASlowAPIServerDoublesNothing(t *testing.T) {
-	slow := &slowCreates{by: 3 * time.Second}
-	o := newAutoscaledHomeBehind(t, slow.slowDown)
-	o.workers("worker-1", "worker-2", "worker-3", "worker-4", "worker-5", "worker-6")
-	o.patienceOfCalls = 5 * time.Second
-	o.autoscale()
-	pods := []string{"pod-1", "pod-2", "pod-3"}
-	for _, pod := range pods {
-		o.run(pod, most)
+	tests := map[string]struct {
+		slow   *slowCreates
+		inTime bool
+	}{
+		"but in time":                     {&slowCreates{by: 3 * time.Second}, true},
+		"and late for the client's limit": {&slowCreates{by: 8 * time.Second}, false},
 	}
-	o.called(increaseSize)
-	slow.off.Store(true)
-	want := map[string]int{}
-	for _, pod := range pods {
-		want[o.running(pod)] = 1
-	}
-	o.stays(2*delayAfterAdd, func() string {
-		if on := o.on(); len(on) > len(pods) {
-			return "too many are on: " + strings.Join(on, ", ")
-		}
-		return ""
-	})
-	o.boots(want)
-	if slow.delayed.Load() == 0 {
-		t.Error("no create was slow: the scenario misses its point")
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			slow := test.slow
+			o := newAutoscaledHomeBehind(t, slow.slowDown)
+			o.workers("worker-1", "worker-2", "worker-3", "worker-4", "worker-5", "worker-6")
+			o.patienceOfCalls = 5 * time.Second
+			o.autoscale("--initial-node-group-backoff-duration=30s")
+			pods := []string{"pod-1", "pod-2", "pod-3"}
+			for _, pod := range pods {
+				o.run(pod, most)
+			}
+			o.called(increaseSize)
+			slow.off.Store(true)
+			if first := o.tap.made(increaseSize)[0]; (first.code == codes.OK) != test.inTime {
+				t.Errorf("the scenario misses its point: the first answer is %s", first)
+			}
+			want := map[string]int{}
+			for _, pod := range pods {
+				want[o.running(pod)] = 1
+			}
+			o.stays(2*delayAfterAdd, func() string {
+				if on := o.on(); len(on) > len(pods) {
+					return "too many are on: " + strings.Join(on, ", ")
+				}
+				return ""
+			})
+			o.boots(want)
+			if slow.delayed.Load() == 0 {
+				t.Error("no create was slow: the scenario misses its point")
+			}
+		})
 	}
 }
 
-// slowCreates delays the creates of claims.
+// slowCreates delays the creates of claims. Whoever gives up waiting does not stop them.
 type slowCreates struct {
 	by      time.Duration
 	off     atomic.Bool
@@ -86,14 +109,32 @@ type slowRoad struct {
 }
 
 func (r slowRoad) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/nodeclaims") && !r.off.Load() {
-		r.delayed.Add(1)
-		select {
-		case <-time.After(r.by):
-		case <-request.Context().Done():
-		}
+	if request.Method != http.MethodPost || !strings.HasSuffix(request.URL.Path, "/nodeclaims") || r.off.Load() {
+		return r.next.RoundTrip(request)
 	}
-	return r.next.RoundTrip(request)
+	r.delayed.Add(1)
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	onItsWay := request.Clone(context.WithoutCancel(request.Context()))
+	onItsWay.Body = io.NopCloser(bytes.NewReader(body))
+	type answer struct {
+		response *http.Response
+		err      error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		time.Sleep(r.by)
+		response, err := r.next.RoundTrip(onItsWay)
+		answered <- answer{response, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.response, a.err
+	case <-request.Context().Done():
+		return nil, request.Context().Err()
+	}
 }
 
 // TestOneForeignNodeSpoilsTheBatch asks for a ready machine and a node that nobody knows in one call: it is refused before

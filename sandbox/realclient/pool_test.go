@@ -152,6 +152,17 @@ func (o *home) off(machines ...string) {
 }
 
 func (o *home) missingOff(ctx context.Context, machine string) string {
+	if missing := o.missingFree(ctx, machine); missing != "" {
+		return missing
+	}
+	if kubeNode, err := o.kubeNode(ctx, o.room.Machine(machine).KubeNode()); err != nil || kubeNode != nil {
+		return fmt.Sprintf("its kubeNode is there: %v", err)
+	}
+	return ""
+}
+
+// missingFree says what is left of a machine, its kubeNode aside.
+func (o *home) missingFree(ctx context.Context, machine string) string {
 	if o.room.IsOn(machine) {
 		return "it has power"
 	}
@@ -164,9 +175,6 @@ func (o *home) missingOff(ctx context.Context, machine string) string {
 	}
 	if claim, err := o.liveClaim(ctx, machine); err != nil || claim != "" {
 		return fmt.Sprintf("claim %s lives: %v", claim, err)
-	}
-	if kubeNode, err := o.kubeNode(ctx, slot.Spec.KubernetesNodeName); err != nil || kubeNode != nil {
-		return fmt.Sprintf("its kubeNode is there: %v", err)
 	}
 	return ""
 }

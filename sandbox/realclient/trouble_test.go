@@ -84,13 +84,10 @@ func TestDeleteNodesFails(t *testing.T) {
 // a pod, and stay.
 func TestTheFloorIsKept(t *testing.T) {
 	o := newAutoscaledHome(t)
-	o.group("workers")
-	for _, name := range []string{"worker-1", "worker-2", "worker-3"} {
-		o.machine("workers", machineroom.Machine{Name: name})
-	}
+	o.workers("worker-1", "worker-2", "worker-3")
 	o.autoscale("--enforce-node-group-min-size=true")
 	o.called("NodeGroupTargetSize")
-	o.floor("workers", 2)
+	o.floor(2)
 	o.await("worker-1", machineroom.Ready)
 	o.await("worker-2", machineroom.Ready)
 	o.run("pod", most)
@@ -106,17 +103,17 @@ func TestTheFloorIsKept(t *testing.T) {
 	if made := o.tap.made(deleteNodes); len(made) > 0 {
 		t.Errorf("the floor was not told: %s", made[0])
 	}
-	o.floor("workers", 0)
+	o.floor(0)
 	o.off("worker-1", "worker-2")
 	o.allAccepted(increaseSize, deleteNodes)
 }
 
-// floor sets a group's minimum.
-func (o *home) floor(name string, size int32) {
+// floor sets the minimum of the group of workers.
+func (o *home) floor(size int32) {
 	o.t.Helper()
 	o.eventually("the floor is set", func(ctx context.Context) string {
 		group := &v2.Group{}
-		if err := o.Get(ctx, o.key(name), group); err != nil {
+		if err := o.Get(ctx, o.key("workers"), group); err != nil {
 			return err.Error()
 		}
 		group.Spec.MinSize = size
