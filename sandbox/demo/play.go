@@ -74,13 +74,14 @@ With somebody who asks for machines (the demo has, up has with --client), pods a
 
   kubectl scale deployment/%[3]s -n %[4]s --replicas=1
 
-A machine of your own, asked for by hand; kubectl delete nc gives it back:
+A machine of your own, asked for by hand; kubectl delete nc gives it back, and so does whoever asks for machines, as soon
+as it has been idle for a while:
 
   echo '{"apiVersion": "%[8]s", "kind": "NodeClaim", "metadata": {"generateName": "big-1-"}, "spec": {
     "slotRef": {"name": "big-1"}, "request": {"call": "Create", "group": "big"}, "requestedBy": "me"}}' | kubectl create -f -
 
   power log and switches    %[5]s/log, %[5]s/machines
   logs of every part        %[6]s
-  provider (externalgrpc)   %[7]s
+  provider (externalgrpc)   %[7]s, mutual TLS, for this sandbox's own client
 `, s.Kubeconfig, Namespace, App, AppNamespace, s.Room.URL(), s.Logs, s.Provider, v2.GroupVersion)
 }
