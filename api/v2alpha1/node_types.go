@@ -213,7 +213,7 @@ type ClaimDigest struct {
 	// it is offered again. Patch it to 0 to offer the slot at once.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
-	// The claim's spec.request: which call asked last, for which group, with which arguments.
+	// Who asked first: the call that made the claim, its group and its arguments. The call that ended it is in endedBy.
 	// +optional
 	Request ClaimRequest `json:"request,omitempty"`
 	// The claim's spec.requestedBy: who asked, as free text.
