@@ -99,7 +99,8 @@ func (c *Commit) begin(s *State) error {
 	return nil
 }
 
-// run writes until n writes are done in all, or one is refused, and answers the commit as it then stands.
+// run writes until n writes are done in all, or one is refused, and answers the commit as it then stands. A token with
+// which nothing was written goes back.
 func (c *Commit) run(s *State, n int) (*Commit, error) {
 	after := *c
 	after.latest = slices.Clone(c.latest)
@@ -107,6 +108,9 @@ func (c *Commit) run(s *State, n int) (*Commit, error) {
 	defer func() { s.blind = false }()
 	for after.Done < min(n, len(after.writes)) {
 		if err := after.write(s, after.writes[after.Done]); err != nil {
+			if after.Decision.Brake && after.Done == 0 && s.Braked.Equal(after.In.Now) {
+				s.Braked = time.Time{}
+			}
 			return &after, err
 		}
 		after.Done++

@@ -19,6 +19,10 @@ type World struct {
 	// and only then, or when it has died or been paused, does the world go on. The states in between are left to scopes
 	// that are not eager.
 	Eager bool
+	// Never are kinds of things that happen in no random history.
+	Never []Kind
+	// Watch, if set, is shown every move of a random history before it is judged.
+	Watch func(*Transition)
 	// Tally counts, by law, how often it was judged.
 	Tally map[string]int
 
@@ -52,7 +56,7 @@ const (
 	wake
 )
 
-// cached are the kinds of object of which a lagging cache may be behind; each informer lags by itself.
+// cached are, by their Cached, the kinds of object of which a lagging cache may be behind; each informer lags by itself.
 var cached = []struct {
 	name string
 	from func(fresh, old *Objects)

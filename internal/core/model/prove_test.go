@@ -79,6 +79,9 @@ func TestEveryState(t *testing.T) {
 		}
 	}
 	t.Logf("%-30s %s", "in all", sum)
+	t.Logf("proved: distinct states explored %d", sum.States)
+	t.Logf("proved: transitions %d", sum.Transitions)
+	t.Logf("proved: crash points tried %d", sum.Crashes)
 	judged(t, tally)
 }
 
@@ -120,6 +123,7 @@ func TestRandomHistories(t *testing.T) {
 	}
 	t.Logf("seeds %d to %d: %d histories, %d moves, %d with a manager that died, %d with a leader that was paused and went on",
 		*first, *first+uint64(histories)-1, histories, moves, crashed, changed)
+	t.Logf("proved: random histories run %d", histories)
 	t.Logf("machines: %v", tempers)
 	t.Logf("ends: %v", ends)
 	judged(t, w.Tally)

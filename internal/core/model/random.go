@@ -63,7 +63,11 @@ const historyMoves = 140
 func (w *World) Episode(seed uint64) History {
 	d := dice(seed)
 	h := History{Seed: seed, Temperament: Temperament(d.below(int(temperaments)))}
-	s := New(episodeBudget(&d, h.Temperament))
+	budget := episodeBudget(&d, h.Temperament)
+	for _, kind := range w.Never {
+		budget[kind] = 0
+	}
+	s := New(budget)
 	start, shutdowns, startups := s, 0, 0
 	var way []Move
 	for range historyMoves {

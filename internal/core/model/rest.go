@@ -124,5 +124,8 @@ func (w *World) follow(s *State, m Move, in slot.Input, decided slot.Decision) (
 	if err != nil {
 		return s, &Broken{Law: lawLegal, How: err.Error()}
 	}
+	if w.Watch != nil {
+		w.Watch(&t)
+	}
 	return t.After, w.judgeChange(&t)
 }

@@ -98,6 +98,9 @@ func (s *State) createClaim(claim *v2.NodeClaim) error {
 	meta := s.meta(claim.Name)
 	created.UID, created.ResourceVersion, created.Generation = meta.UID, meta.ResourceVersion, meta.Generation
 	created.CreationTimestamp = meta.CreationTimestamp
+	if created.Spec.TTLSecondsAfterFinished == nil {
+		created.Spec.TTLSecondsAfterFinished = new(int32(3600)) // the kind's own default
+	}
 	s.Claims = append(slices.Clone(s.Claims), &created)
 	return nil
 }

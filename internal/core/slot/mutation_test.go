@@ -146,7 +146,7 @@ func TestMutantsDie(t *testing.T) {
 		table = append(table, fmt.Sprintf("%-46s %7d %5d  %s", name, after, killer.Moves, killer.Law))
 	}
 	t.Log("\n" + strings.Join(table, "\n"))
-	t.Logf("proved: %d mutants killed of %d", len(table)-1, len(all))
+	t.Logf("proved: mutants killed %d", len(table)-1)
 }
 
 // kill plays histories until a law breaks.
