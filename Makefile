@@ -28,6 +28,11 @@ test: verify unit sandbox-test ## Run everything that CI runs
 unit: ## Run the tests of the main module, which need nothing and are fast
 	$(stage) unit go test -timeout 10m ./...
 
+# The same tests are part of make test; here they are played anew, and say at the end what they proved.
+.PHONY: prove
+prove: ## Prove the claim's life: every state, random histories, mutants; FULL=1 explores millions of states
+	hack/prove $(if $(FULL),full)
+
 # The first test that needs a control plane builds it, once for this machine: hence the time.
 .PHONY: sandbox-test
 sandbox-test: ## Run the tests against a real API server
