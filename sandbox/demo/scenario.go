@@ -77,7 +77,7 @@ func (p Pool) group() *v2.Group {
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: p.Name},
 		Spec: v2.GroupSpec{Timeouts: &v2.Timeouts{
 			StartupJob: seconds(60), Registration: seconds(60), ReadinessGate: seconds(60),
-			ShutdownJob: seconds(60), ShutdownSettle: seconds(5), Drain: seconds(30),
+			ShutdownJob: seconds(60), ShutdownSettle: seconds(12), Drain: seconds(30),
 		}},
 	}
 }
