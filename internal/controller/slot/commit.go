@@ -46,6 +46,8 @@ func (c *Committer) Commit(ctx context.Context, in slot.Input, d slot.Decision) 
 	t := newTransaction(c, in)
 	err := t.write(ctx, d)
 	if err != nil {
+		// What was saved will not be decided again, so this is the only time to tell of it.
+		c.announceSaved(t, d)
 		if d.Brake && t.writes == 0 {
 			c.Brake.Return(in.Now)
 		}
@@ -91,6 +93,15 @@ func (c *Committer) suspended(in slot.Input, d slot.Decision, next time.Time) {
 		event.Related = d.Claims[0].Claim
 	}
 	c.Publish(event)
+}
+
+// announceSaved tells of the claims whose new status was saved before a later write was refused.
+func (c *Committer) announceSaved(t *transaction, d slot.Decision) {
+	for _, note := range d.Notes {
+		if note.Claim != nil && t.saved[note.Claim.UID] {
+			c.Publish(kube.Event(note))
+		}
+	}
 }
 
 // announce comes last: what was written has been saved, so it may be told.

@@ -26,7 +26,9 @@ type transaction struct {
 	// observed are the slot and the claims as they were decided on.
 	observed map[types.UID]client.Object
 	claims   map[types.UID]*v2.NodeClaim
-	slots    map[types.UID]*v2.Node
+	// saved are the claims whose new status has been written.
+	saved map[types.UID]bool
+	slots map[types.UID]*v2.Node
 	// kubeNodes are resourceVersions only: a kubeNode is patched by what differs, whatever else it carries.
 	kubeNodes map[types.UID]string
 	writes    int
@@ -40,7 +42,7 @@ func newTransaction(c *Committer, in slot.Input) *transaction {
 	for _, claim := range in.Claims {
 		observed[claim.UID] = claim
 	}
-	return &transaction{observed: observed, live: c.Live, writer: c.Writer, namespace: in.Namespace, slotName: in.Name, claims: map[types.UID]*v2.NodeClaim{},
+	return &transaction{observed: observed, saved: map[types.UID]bool{}, live: c.Live, writer: c.Writer, namespace: in.Namespace, slotName: in.Name, claims: map[types.UID]*v2.NodeClaim{},
 		slots: map[types.UID]*v2.Node{}, kubeNodes: map[types.UID]string{}}
 }
 
@@ -55,6 +57,7 @@ func (t *transaction) write(ctx context.Context, d slot.Decision) error {
 		if err := t.did(t.claim(t.writer.ClaimStatus(ctx, t.latestClaim(c.Claim), c.Status))); err != nil {
 			return err
 		}
+		t.saved[c.Claim.UID] = true
 	}
 	if d.Slot != nil {
 		if err := t.did(t.slot(t.writer.SlotStatus(ctx, t.latestSlot(d.Slot.Slot), d.Slot.Status))); err != nil {
