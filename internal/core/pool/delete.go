@@ -13,6 +13,17 @@ type NodeRef struct {
 	Name string
 }
 
+// String names the node for a message, with what of it the client told.
+func (r NodeRef) String() string {
+	switch {
+	case r.ProviderID == "" || r.ProviderID == r.Name:
+		return r.Name
+	case r.Name == "":
+		return r.ProviderID
+	}
+	return r.Name + " (" + r.ProviderID + ")"
+}
+
 // Deletion is what giving machines back writes.
 type Deletion struct {
 	// Claims are to be marked and deleted. Those already marked or already going are among them: whoever sees a mark
@@ -86,7 +97,7 @@ func (v View) Resolve(ref NodeRef) (*Slot, error) {
 	}
 	slot := v.bySpokenName(ref)
 	if slot == nil || slot.governedBy() != v.Name {
-		return nil, Faultf(Malformed, "node %s (%s) is not of group %s", ref.Name, ref.ProviderID, v.Name)
+		return nil, Faultf(Malformed, "node %s is not of group %s", ref, v.Name)
 	}
 	return slot, nil
 }

@@ -17,7 +17,7 @@ func PlanIncrease(v View, delta int32) ([]Slot, error) {
 	sum := Summarize(v)
 	if int(delta) > len(sum.Offerable) {
 		return nil, Faultf(Refused, "no free node slot: group %s is asked for %d more, %d of its %d slots are offerable%s",
-			v.Name, delta, len(sum.Offerable), len(v.Slots), sum.obstacles())
+			v.Name, delta, len(sum.Offerable), len(v.own()), sum.obstacles())
 	}
 	return sum.Offerable, nil
 }
