@@ -27,7 +27,7 @@ func chapters() []chapter {
 	return []chapter{
 		{"The good road", []string{"boot_and_scale_down", "slow_agent", "join", "adopted"}},
 		{"Boots that fail", []string{
-			"startup_job_fails", "startup_never_ran", "startup_job_late", "bmc_slow_to_start", "lost_magic_packet",
+			"startup_job_fails", "startup_command_missing", "startup_never_ran", "startup_job_late", "bmc_slow_to_start", "lost_magic_packet",
 			"readiness_gate_timeout", "stuck_transition", "cool_off",
 		}},
 		{"Ends on purpose", []string{"cancel_pending", "delete_while_booting", "busy_slot", "slot_deleted", "slot_replaced"}},

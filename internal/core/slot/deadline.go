@@ -116,7 +116,7 @@ func (r *run) startupEnded(c *claim) bool {
 		return false
 	}
 	reason := v2.ReasonStartupJobTimeout
-	if record.Outcome == v2.JobFailed {
+	if failedEarly(record, r.policy.StartupJob) {
 		reason = v2.ReasonStartupJobFailed
 	}
 	message := describeJob(record)
@@ -126,6 +126,12 @@ func (r *run) startupEnded(c *claim) bool {
 	}
 	r.fail(c, reason, message)
 	return true
+}
+
+// failedEarly is whether a Job failed by itself, with or without its container having run, and not because its time was over.
+func failedEarly(record *v2.JobRecord, limit time.Duration) bool {
+	return record.Outcome == v2.JobFailed || record.Outcome == v2.JobNeverStarted && record.CreatedAt != nil &&
+		record.FinishedAt != nil && record.FinishedAt.Before(&metav1.Time{Time: record.CreatedAt.Add(limit)})
 }
 
 // startupOverdue ends, by our own clock, a startup Job that did not end or never got a pod.

@@ -29,9 +29,7 @@ func (d Decision) Lines() []string {
 		add("claim %s", describeStatus(c))
 	}
 	if d.Slot != nil {
-		if text := describeSlot(d.Slot); text != "" {
-			add("slot %s: %s", d.Slot.Slot.Name, text)
-		}
+		add("slot %s: %s", d.Slot.Slot.Name, describeSlot(d.Slot))
 	}
 	for _, action := range d.Actions {
 		add("%s", describeAction(action))
@@ -97,6 +95,9 @@ func describeSlot(s *SlotStatus) string {
 		if condition.Type != v2.ConditionReady && turned(before.Conditions, condition) {
 			words = append(words, fmt.Sprintf("%s=%s(%s)", condition.Type, condition.Status, condition.Reason))
 		}
+	}
+	if len(words) == 0 {
+		words = append(words, "record")
 	}
 	return strings.Join(words, ", ")
 }

@@ -100,14 +100,12 @@ func (r *run) complain(v *reversal, last *v2.JobRecord) {
 	if v.claim == nil {
 		return
 	}
-	var reason v2.ClaimReason
-	switch last.Outcome {
-	case v2.JobFailed:
-		reason = v2.ReasonShutdownJobFailed
-	case v2.JobTimedOut, v2.JobNeverStarted:
-		reason = v2.ReasonShutdownJobTimeout
-	default:
+	if last.Outcome == v2.JobSucceeded || last.Outcome == v2.JobUnknown {
 		return
+	}
+	reason := v2.ReasonShutdownJobTimeout
+	if failedEarly(last, r.policy.ShutdownJob) {
+		reason = v2.ReasonShutdownJobFailed
 	}
 	if facts.Live(v.claim.NodeClaim) {
 		v.claim.Status.Reason = reason

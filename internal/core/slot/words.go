@@ -27,7 +27,7 @@ func joinSentence(sentence, complaint string) string {
 // describeJob says how a lifecycle Job ended, with its exit code and last words.
 func describeJob(record *v2.JobRecord) string {
 	text := fmt.Sprintf("Job %s %s", record.Name, outcomeWords(record.Outcome))
-	if record.ExitCode != nil {
+	if record.ExitCode != nil && record.Outcome != v2.JobNeverStarted {
 		text += fmt.Sprintf(" with exit code %d", *record.ExitCode)
 	}
 	return joinSentence(text, record.Message)
