@@ -42,8 +42,10 @@ func newTransaction(c *Committer, in slot.Input) *transaction {
 	for _, claim := range in.Claims {
 		observed[claim.UID] = claim
 	}
-	return &transaction{observed: observed, saved: map[types.UID]bool{}, live: c.Live, writer: c.Writer, namespace: in.Namespace, slotName: in.Name, claims: map[types.UID]*v2.NodeClaim{},
-		slots: map[types.UID]*v2.Node{}, kubeNodes: map[types.UID]string{}}
+	return &transaction{
+		live: c.Live, writer: c.Writer, namespace: in.Namespace, slotName: in.Name, observed: observed,
+		claims: map[types.UID]*v2.NodeClaim{}, saved: map[types.UID]bool{}, slots: map[types.UID]*v2.Node{}, kubeNodes: map[types.UID]string{},
+	}
 }
 
 // write makes every write of the decision, in its order. The order is the law: intent before the act, protection off last.
