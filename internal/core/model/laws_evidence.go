@@ -59,10 +59,17 @@ func removesByRule(in slot.Input, d slot.Decision) string {
 		return "the group keeps it"
 	case facts.HoldOf(in.Slot, in.Now).Held:
 		return "the slot is held"
-	case state != v2.PowerOff:
+	case state != v2.PowerOff && !unclaimedIsOff(in):
 		return "the slot is not said to be off"
 	}
 	return ""
+}
+
+// unclaimedIsOff is whether an unclaimed machine is believed off. Its kubeNode goes first, and only then its record:
+// nothing else would remember that the kubeNode must go.
+func unclaimedIsOff(in slot.Input) bool {
+	record := in.Slot.Status.Unclaimed
+	return record != nil && evidentlyOff(in, record.Jobs) != ""
 }
 
 // ends is the reason with which the decision newly says of a claim that its machine is off.

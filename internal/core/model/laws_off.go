@@ -21,7 +21,7 @@ func believesAtOnce(in slot.Input, d slot.Decision) string {
 	if c == nil {
 		return ""
 	}
-	why := evidentlyOff(in, c)
+	why := evidentlyOff(in, c.Status.Jobs)
 	if why == "" {
 		return ""
 	}
@@ -44,8 +44,8 @@ func newestOwing(in slot.Input) *v2.NodeClaim {
 }
 
 // evidentlyOff says which of the three clauses holds, on what had been saved before this observation.
-func evidentlyOff(in slot.Input, c *v2.NodeClaim) string {
-	first, succeeded := shutdowns(c.Status.Jobs)
+func evidentlyOff(in slot.Input, jobs []v2.JobRecord) string {
+	first, succeeded := shutdowns(jobs)
 	reading := in.OutOfBand.Fresh(in.Now, in.Policy.ReadingMaxAge)
 	since := func(t, start time.Time) bool { return !t.Before(start) }
 	switch settled := in.Now.Add(-in.Policy.ShutdownSettle); {

@@ -181,9 +181,8 @@ func (r *run) endLive(c *claim, belief *offBelief) {
 // settleOff does once, for the machine, what the end of a reversal means: the kubeNode goes, the slot says so.
 func (r *run) settleOff(belief *offBelief, c *claim) {
 	r.off = belief
-	if belief.removeKubeNode && r.policy.RemoveKubeNode && !r.hold.Held && r.in.KubeNode != nil {
-		r.act(DeleteKubeNode{KubeNode: r.in.KubeNode})
-		r.does = nil
+	if r.removes(belief) {
+		r.removeKubeNode()
 	}
 	switch {
 	case belief.assumed:
@@ -193,6 +192,17 @@ func (r *run) settleOff(belief *offBelief, c *claim) {
 		r.slot.LastShutdownTime = &r.now
 		r.noteSlot(c, false, v2.EventScaleDownCompleted, belief.why)
 	}
+}
+
+// removes is whether the kubeNode goes with the belief.
+func (r *run) removes(belief *offBelief) bool {
+	return belief.removeKubeNode && r.policy.RemoveKubeNode && !r.hold.Held && r.in.KubeNode != nil
+}
+
+// removeKubeNode deletes the kubeNode instead of whatever else was to be done to it.
+func (r *run) removeKubeNode() {
+	r.act(DeleteKubeNode{KubeNode: r.in.KubeNode})
+	r.does = nil
 }
 
 // newShutdown records and creates the n-th shutdown Job.

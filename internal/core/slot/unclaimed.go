@@ -59,11 +59,15 @@ func (r *run) shutUnclaimed() {
 		prefix: job.UnclaimedPrefix(r.in.Name, u.Since.Time), drains: true, registered: true,
 		drainSince: r.unheld(u.Since.Time).Add(r.policy.UnclaimedGrace),
 	})
-	if belief == nil {
-		return
+	switch {
+	case belief == nil:
+	case r.removes(belief):
+		// The record ends once the kubeNode is seen gone: nothing else would remember that it must go.
+		r.removeKubeNode()
+	default:
+		r.settleOff(belief, nil)
+		r.endUnclaimed("SwitchedOff")
 	}
-	r.settleOff(belief, nil)
-	r.endUnclaimed("SwitchedOff")
 }
 
 func (r *run) endUnclaimed(reason string) {
