@@ -4,5 +4,7 @@
 // superseded, a slot that is deleted, a machine that is gone, and one that nobody claims. Beside that it holds the
 // announcements to what was written.
 //
+// A boot and a scale-down are disturbed in every run; go test -args -crash.all disturbs every kind of episode.
+//
 // It is tests alone.
 package crash
