@@ -14,15 +14,11 @@ import (
 func (s *Server) NodeGroupDecreaseTargetSize(
 	ctx context.Context, request *pb.NodeGroupDecreaseTargetSizeRequest,
 ) (*pb.NodeGroupDecreaseTargetSizeResponse, error) {
-	release, err := s.turns.take(ctx, request.GetId())
+	view, release, err := s.begin(ctx, request.GetId())
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	view, err := s.view(ctx, request.GetId())
-	if err != nil {
-		return nil, err
-	}
 	plan, err := pool.PlanDecrease(view, request.GetDelta())
 	if err != nil {
 		return nil, err

@@ -30,15 +30,11 @@ func (s *Server) NodeGroupDeleteNodes(ctx context.Context, request *pb.NodeGroup
 	if err != nil {
 		return nil, err
 	}
-	release, err := s.turns.take(ctx, request.GetId())
+	view, release, err := s.begin(ctx, request.GetId())
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	view, err := s.view(ctx, request.GetId())
-	if err != nil {
-		return nil, err
-	}
 	plan, err := pool.PlanDelete(view, refs)
 	if err != nil {
 		return nil, err

@@ -30,15 +30,11 @@ const (
 
 // NodeGroupIncreaseSize makes delta claims on delta offerable slots, or none.
 func (s *Server) NodeGroupIncreaseSize(ctx context.Context, request *pb.NodeGroupIncreaseSizeRequest) (*pb.NodeGroupIncreaseSizeResponse, error) {
-	release, err := s.turns.take(ctx, request.GetId())
+	view, release, err := s.begin(ctx, request.GetId())
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	view, err := s.view(ctx, request.GetId())
-	if err != nil {
-		return nil, err
-	}
 	slots, err := pool.PlanIncrease(view, request.GetDelta())
 	if err != nil {
 		return nil, err

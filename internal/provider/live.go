@@ -47,3 +47,15 @@ func (s *Server) view(ctx context.Context, id string) (pool.View, error) {
 	}
 	return view, nil
 }
+
+// begin waits for the group's turn and reads the group as it is then. Without an error the turn must be released.
+func (s *Server) begin(ctx context.Context, id string) (view pool.View, release func(), err error) {
+	if release, err = s.turns.take(ctx, id); err != nil {
+		return pool.View{}, nil, err
+	}
+	if view, err = s.view(ctx, id); err != nil {
+		release()
+		return pool.View{}, nil, err
+	}
+	return view, release, nil
+}
