@@ -31,7 +31,7 @@ func TestExplainHasSomethingToSay(t *testing.T) {
 	var last error
 	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		var raw []byte
-		if raw, last = client.RESTClient().Get().AbsPath("/openapi/v3/apis/infra.homecluster.dev/v2alpha1").DoRaw(ctx); raw == nil {
+		if raw, last = client.RESTClient().Get().AbsPath("/openapi/v3/apis/infra.homecluster.dev/v2alpha1").DoRaw(ctx); last != nil {
 			return false, nil // last says why not yet
 		}
 		var document struct {
@@ -39,8 +39,8 @@ func TestExplainHasSomethingToSay(t *testing.T) {
 				Schemas map[string]schema `json:"schemas"`
 			} `json:"components"`
 		}
-		if err := json.Unmarshal(raw, &document); err != nil {
-			return false, err
+		if last = json.Unmarshal(raw, &document); last != nil {
+			return false, nil
 		}
 		for name, published := range document.Components.Schemas {
 			kinds[name[strings.LastIndex(name, ".")+1:]] = published
