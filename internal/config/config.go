@@ -33,6 +33,8 @@ type Config struct {
 	// StartTimeout is how long the manager waits at its start for an API server that answers, serves our kinds and
 	// grants our rights.
 	StartTimeout time.Duration
+	// JobPriorityClass is the PriorityClass of the Jobs that switch machines; empty: the cluster's default.
+	JobPriorityClass string
 	// Log says what is logged and how.
 	Log Log
 	// Version asks for the version instead of a run.
@@ -111,6 +113,8 @@ func (c *Config) flags(level *string) *flag.FlagSet {
 	flags.DurationVar(&l.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "how long between two tries")
 	flags.DurationVar(&c.StartTimeout, "start-timeout", time.Minute,
 		"how long to wait at the start for an API server that answers, serves our kinds and grants our rights")
+	flags.StringVar(&c.JobPriorityClass, "job-priority-class", "",
+		"`name` of the PriorityClass of the Jobs that switch machines; without it the cluster's default")
 	flags.StringVar(level, "log-level", *level, "least `level` to log: debug, info, warn or error")
 	flags.StringVar(&c.Log.Format, "log-format", "text", "`format` of the log: text or json")
 	flags.BoolVar(&c.Version, "version", false, "print the version and exit")
@@ -191,6 +195,9 @@ func (c *Config) validLease() error {
 func (c *Config) validRest() error {
 	if c.StartTimeout <= 0 {
 		return fmt.Errorf("--start-timeout %s is not positive", c.StartTimeout)
+	}
+	if faults := validation.IsDNS1123Subdomain(c.JobPriorityClass); c.JobPriorityClass != "" && len(faults) > 0 {
+		return fmt.Errorf("--job-priority-class %q is not a PriorityClass's name: %s", c.JobPriorityClass, faults[0])
 	}
 	if !slices.Contains([]string{"text", "json"}, c.Log.Format) {
 		return fmt.Errorf("--log-format %q is not text or json", c.Log.Format)

@@ -63,11 +63,11 @@ func TestParse(t *testing.T) {
 			args: []string{"--namespace=home", "--kubeconfig=/k", "--grpc-bind-address=127.0.0.1:1", "--grpc-cert-file=/c", "--grpc-key-file=/y",
 				"--grpc-client-ca-file=/a", "--grpc-allowed-client-names=ca-1, ca-2,", "--metrics-bind-address=[::1]:2",
 				"--health-probe-bind-address=:0", "--leader-elect", "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s",
-				"--leader-elect-retry-period=5s", "--start-timeout=3s", "--log-level=debug", "--log-format=json"},
+				"--leader-elect-retry-period=5s", "--start-timeout=3s", "--job-priority-class=power", "--log-level=debug", "--log-format=json"},
 			want: Config{Namespace: "home", Kubeconfig: "/k", GRPCAddress: "127.0.0.1:1", MetricsAddress: "[::1]:2", ProbeAddress: ":0",
 				GRPC:           GRPC{CertFile: "/c", KeyFile: "/y", ClientCAFile: "/a", AllowedClientNames: []string{"ca-1", "ca-2"}},
 				LeaderElection: LeaderElection{Enabled: true, LeaseDuration: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second},
-				StartTimeout:   3 * time.Second, Log: Log{Level: slog.LevelDebug, Format: "json"}},
+				StartTimeout:   3 * time.Second, JobPriorityClass: "power", Log: Log{Level: slog.LevelDebug, Format: "json"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,6 +121,8 @@ func TestParseAnswersOneClearLine(t *testing.T) {
 			"--grpc-cert-file and --grpc-key-file go together: pass both"},
 		"names that nobody vouches for": {[]string{"--namespace=home", "--grpc-cert-file=/c", "--grpc-key-file=/k", "--grpc-allowed-client-names=a"},
 			"--grpc-allowed-client-names needs --grpc-client-ca-file: without an authority anybody can take any name"},
+		"a priority class that cannot be one": {[]string{"--namespace=home", "--grpc-insecure", "--job-priority-class=Power Jobs"},
+			`--job-priority-class "Power Jobs" is not a PriorityClass's name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
 		"a start that may take no time": {[]string{"--namespace=home", "--grpc-insecure", "--start-timeout=0s"},
 			"--start-timeout 0s is not positive"},
 		"a lease shorter than its renewal": {[]string{"--namespace=home", "--grpc-insecure", "--leader-elect", "--leader-elect-lease-duration=5s"},
@@ -146,7 +148,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	}
 	usage := Usage()
 	for _, flag := range []string{"-namespace", "-kubeconfig", "-grpc-bind-address", "-metrics-bind-address", "-health-probe-bind-address",
-		"-grpc-insecure", "-grpc-cert-file", "-grpc-key-file", "-grpc-client-ca-file", "-grpc-allowed-client-names", "-leader-elect", "-leader-elect-lease-duration", "-start-timeout", "-log-level", "-log-format", "-version"} {
+		"-grpc-insecure", "-grpc-cert-file", "-grpc-key-file", "-grpc-client-ca-file", "-grpc-allowed-client-names", "-leader-elect", "-leader-elect-lease-duration", "-start-timeout", "-job-priority-class", "-log-level", "-log-format", "-version"} {
 		if !strings.Contains(usage, "  "+flag) {
 			t.Errorf("the help says nothing of %s", flag)
 		}

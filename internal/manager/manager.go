@@ -85,6 +85,7 @@ func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 	if o.Policy != nil {
 		m.policy = *o.Policy
 	}
+	m.policy.JobPriorityClass = c.JobPriorityClass
 	if err := m.policy.Validate(); err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}

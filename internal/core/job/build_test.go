@@ -180,6 +180,17 @@ func TestWhatASlotAsksForWins(t *testing.T) {
 	}
 }
 
+func TestThePolicyGivesThePodItsPriority(t *testing.T) {
+	p := params()
+	if class := Build(p).Spec.Template.Spec.PriorityClassName; class != "" {
+		t.Errorf("nobody asked for the priority class %q", class)
+	}
+	p.Policy.JobPriorityClass = "power"
+	if diff := cmp.Diff("power", Build(p).Spec.Template.Spec.PriorityClassName); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTTLComesFromTheOperationsPodSpec(t *testing.T) {
 	slot := params().Slot
 	if up, down := TTL(slot, v2.OperationStartup), TTL(slot, v2.OperationShutdown); up != 600 || down != 60 {

@@ -11,6 +11,7 @@ func podSpec(spec v2.MinimalPodSpec, p Params) corev1.PodSpec {
 	volumes, mounts := volumes(spec.Volumes)
 	pod := corev1.PodSpec{
 		RestartPolicy:      corev1.RestartPolicyNever,
+		PriorityClassName:  p.Policy.JobPriorityClass,
 		ServiceAccountName: spec.ServiceAccount,
 		// A power switch needs no API; naming a ServiceAccount is how one asks for its token.
 		AutomountServiceAccountToken: ptr.To(spec.ServiceAccount != ""),

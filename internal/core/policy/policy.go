@@ -81,6 +81,9 @@ type Policy struct {
 	Unclaimed v2.UnclaimedPolicy
 	// RemoveKubeNode removes the kubeNode after a believed power-off (default true).
 	RemoveKubeNode bool
+	// JobPriorityClass is the PriorityClass of lifecycle Jobs (default none, which is the cluster's default): on a full
+	// cluster a Job without one waits for the very room that the machine it should wake would bring.
+	JobPriorityClass string
 }
 
 // DefaultReadinessTaints is what a Group that does not say gets: the taint Cilium's agent removes when it is ready.
