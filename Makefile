@@ -11,7 +11,7 @@ stage  := hack/stage
 
 # What make generate writes: make verify compares it before and after, and CI with what is committed.
 export GENERATED := api/v2alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml proto/externalgrpc \
-	docs/lifecycle.md docs/reference
+	docs/lifecycle.md docs/reference charts/homelab-autoscaler/templates/crd charts/homelab-autoscaler/templates/_rights.tpl
 
 .PHONY: help
 help: ## Say what can be made
@@ -60,13 +60,14 @@ fmt: ## Format the sources
 	gofmt -w .
 
 .PHONY: generate
-generate: ## Write deepcopy functions, CRDs, RBAC, the protocol's Go code and the generated docs
+generate: ## Write deepcopy functions, CRDs, RBAC, their copies in the chart, the protocol's Go code and the generated docs
 	rm -f config/crd/bases/*.yaml
 	$(tool) controller-gen object crd paths=./api/... output:crd:dir=config/crd/bases
 	$(tool) controller-gen rbac:roleName=homelab-autoscaler paths=./internal/... output:rbac:dir=config/rbac
 	$(tool) buf generate
 	go run ./hack/lifecycle
 	go run ./hack/reference
+	go run ./hack/chart
 
 .PHONY: build
 build: ## Build bin/homelab-autoscaler, static, with the version that git knows, or VERSION=...

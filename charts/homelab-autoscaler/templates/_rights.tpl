@@ -1,0 +1,113 @@
+{{/* Written by make generate from config/rbac/role.yaml. */}}
+{{- define "homelab-autoscaler.clusterRules" -}}
+- apiGroups:
+  - ""
+  resources:
+  - namespaces
+  verbs:
+  - get
+- apiGroups:
+  - ""
+  resources:
+  - nodes
+  verbs:
+  - delete
+  - get
+  - list
+  - patch
+  - watch
+- apiGroups:
+  - ""
+  resources:
+  - pods
+  verbs:
+  - get
+  - list
+  - watch
+- apiGroups:
+  - ""
+  resources:
+  - pods/eviction
+  verbs:
+  - create
+- apiGroups:
+  - policy
+  resources:
+  - poddisruptionbudgets
+  verbs:
+  - get
+  - list
+  - watch
+{{- end -}}
+{{- define "homelab-autoscaler.namespaceRules" -}}
+- apiGroups:
+  - ""
+  - events.k8s.io
+  resources:
+  - events
+  verbs:
+  - create
+  - patch
+- apiGroups:
+  - batch
+  resources:
+  - jobs
+  verbs:
+  - create
+  - delete
+  - get
+  - list
+  - patch
+  - watch
+- apiGroups:
+  - coordination.k8s.io
+  resources:
+  - leases
+  verbs:
+  - create
+  - get
+  - update
+- apiGroups:
+  - infra.homecluster.dev
+  resources:
+  - groups
+  verbs:
+  - get
+  - list
+  - watch
+- apiGroups:
+  - infra.homecluster.dev
+  resources:
+  - groups/status
+  - nodeclaims/status
+  - nodes/status
+  verbs:
+  - patch
+- apiGroups:
+  - infra.homecluster.dev
+  resources:
+  - nodeclaims
+  verbs:
+  - create
+  - delete
+  - get
+  - list
+  - patch
+  - watch
+- apiGroups:
+  - infra.homecluster.dev
+  resources:
+  - nodeclaims/finalizers
+  - nodes/finalizers
+  verbs:
+  - update
+- apiGroups:
+  - infra.homecluster.dev
+  resources:
+  - nodes
+  verbs:
+  - get
+  - list
+  - patch
+  - watch
+{{- end -}}

@@ -1,0 +1,107 @@
+// Command chart copies what is generated elsewhere into the Helm chart: the CustomResourceDefinitions as templates, so that
+// helm upgrade replaces them, and the manager's rights.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	"homecluster.dev/autoscaler/config/crd"
+)
+
+const (
+	templates = "charts/homelab-autoscaler/templates"
+	roles     = "config/rbac/role.yaml"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "chart:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	if err := definitions(); err != nil {
+		return err
+	}
+	return rights()
+}
+
+// definitions writes a template for each CustomResourceDefinition, and removes those that are no more.
+func definitions() error {
+	dir := filepath.Join(templates, "crd")
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	files, err := crd.Bases.ReadDir("bases")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := crd.Bases.ReadFile("bases/" + file.Name())
+		if err != nil {
+			return err
+		}
+		template, err := definition(string(text))
+		if err != nil {
+			return fmt.Errorf("%s: %w", file.Name(), err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file.Name()), []byte(template), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// annotated is the line below which our own annotations and labels go.
+const annotated = "  annotations:\n"
+
+// definition makes a template of a CustomResourceDefinition's text.
+func definition(text string) (string, error) {
+	head, rest, found := strings.Cut(escape(strings.TrimPrefix(text, "---\n")), annotated)
+	if !found {
+		return "", fmt.Errorf("it has no annotations to add to")
+	}
+	return "{{- /* Written by make generate from config/crd/bases. */}}\n{{- if .Values.crd.enable }}\n" + head +
+		"  labels:\n    {{- include \"homelab-autoscaler.labels\" . | nindent 4 }}\n" + annotated +
+		"    {{- if .Values.crd.keep }}\n    helm.sh/resource-policy: keep\n    {{- end }}\n" + rest + "{{- end }}\n", nil
+}
+
+// escape keeps what looks like a template from being one.
+func escape(text string) string { return strings.ReplaceAll(text, "{{", `{{ "{{" }}`) }
+
+// rights writes the rules of the two roles as named templates: their names and namespaces are the chart's.
+func rights() error {
+	text, err := os.ReadFile(roles)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	out.WriteString("{{/* Written by make generate from " + roles + ". */}}\n")
+	for document := range strings.SplitSeq(strings.TrimPrefix(string(text), "---\n"), "\n---\n") {
+		var role rbacv1.ClusterRole // a Role has the same fields
+		if err := yaml.UnmarshalStrict([]byte(document), &role); err != nil {
+			return fmt.Errorf("reading %s: %w", roles, err)
+		}
+		name, known := map[string]string{"ClusterRole": "clusterRules", "Role": "namespaceRules"}[role.Kind]
+		if !known {
+			return fmt.Errorf("%s has a %q, which the chart does not know", roles, role.Kind)
+		}
+		rules, err := yaml.Marshal(role.Rules)
+		if err != nil {
+			return fmt.Errorf("writing the rules of %s: %w", role.Kind, err)
+		}
+		fmt.Fprintf(&out, "{{- define \"homelab-autoscaler.%s\" -}}\n%s{{- end -}}\n", name, escape(string(rules)))
+	}
+	return os.WriteFile(filepath.Join(templates, "_rights.tpl"), out.Bytes(), 0o644)
+}
