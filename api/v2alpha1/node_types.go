@@ -116,6 +116,12 @@ type NodeSpec struct {
 	// woken first, and appears in reports. Default: unknown, which is chosen after every known price.
 	// +optional
 	Pricing *Pricing `json:"pricing,omitempty"`
+	// How many watts the machine draws while it is on, on average. It feeds the energy in metrics and reports and decides
+	// nothing. Default: unknown.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100000
+	// +optional
+	Watts *int32 `json:"watts,omitempty"`
 	// The providerID with which the kubelet registers, where a distribution sets its own, for example k3s://worker-01. It is
 	// an expectation: what the kubeNode really carries wins, and a difference shows as the condition ProviderIDMismatch.
 	// Default: homelab://<slot>, which is also what a kubeNode without one gets.
