@@ -37,6 +37,9 @@ func (m *Manager) build(ctx context.Context) (ctrl.Manager, error) {
 	if tools.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
 		return nil, err
 	}
+	if err := m.addState(mgr); err != nil {
+		return nil, err
+	}
 	if err := m.addEvents(mgr, &tools); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -75,7 +76,7 @@ func (m *Manager) serveHTTP(ctx context.Context) {
 	probes.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	probes.Handle("/readyz", &m.ready)
 	metrics := http.NewServeMux()
-	metrics.Handle("/metrics", promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
+	metrics.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{ctrlmetrics.Registry, m.state}, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
 	group.Go(func() { m.serve(ctx, "probes", m.probes, probes) })
 	group.Go(func() { m.serve(ctx, "metrics", m.metrics, metrics) })
 	group.Wait()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -18,6 +19,7 @@ import (
 	"homecluster.dev/autoscaler/internal/config"
 	"homecluster.dev/autoscaler/internal/core/policy"
 	"homecluster.dev/autoscaler/internal/kube"
+	"homecluster.dev/autoscaler/internal/metrics"
 	"homecluster.dev/autoscaler/internal/provider/security"
 )
 
@@ -45,7 +47,9 @@ type Manager struct {
 	grpc, metrics, probes net.Listener
 	// security is nil when the provider's port is plaintext.
 	security *security.Port
-	ready    readiness
+	// state is what a scrape is told beside what the process counts.
+	state *prometheus.Registry
+	ready readiness
 	// answers is nil once the provider answers.
 	answers func() error
 }
@@ -73,7 +77,8 @@ func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{config: c, rest: patient(reach), scheme: scheme, clock: o.Clock, policy: policy.Default(), log: o.Log}
+	m := &Manager{config: c, rest: patient(reach), scheme: scheme, clock: o.Clock, policy: policy.Default(), log: o.Log,
+		state: prometheus.NewRegistry()}
 	if m.clock == nil {
 		m.clock = kube.Clock{}
 	}
@@ -91,6 +96,9 @@ func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 	}
 	if err := m.secure(); err != nil {
 		return nil, err
+	}
+	if err := m.state.Register(metrics.BuildInfo(Version())); err != nil {
+		return nil, fmt.Errorf("registering the version: %w", err)
 	}
 	m.ready.not("starting")
 	return m, m.listen(context.Background(), o)

@@ -4,6 +4,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,10 +21,12 @@ const namespace = "homelab_autoscaler"
 type Metrics struct {
 	finished   *prometheus.CounterVec
 	boot       *prometheus.HistogramVec
+	budget     *prometheus.HistogramVec
 	jobs       *prometheus.CounterVec
 	assumedOff *prometheus.CounterVec
 	refused    *prometheus.CounterVec
 	rpc        *prometheus.HistogramVec
+	expiry     *prometheus.GaugeVec
 }
 
 // New registers the metrics. Managers that share a process and a registry share the metrics.
@@ -32,8 +35,11 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 		finished: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "claims_finished_total",
 			Help: "Claims that ended, by group, phase and reason."}, []string{"group", "phase", "reason"}),
 		boot: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: "boot_seconds",
-			Help:    "Time from the request for a machine to its readiness, by group.",
-			Buckets: []float64{5, 15, 30, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1200, 1800}}, []string{"group"}),
+			Help:    "Time from the request for a machine to its readiness, or to the failure of the boot, by group and outcome.",
+			Buckets: []float64{5, 15, 30, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1200, 1800}}, []string{"group", "outcome"}),
+		budget: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: "boot_budget_ratio",
+			Help:    "Time from the request for a machine to its readiness as a part of the time it had, by group.",
+			Buckets: []float64{.1, .2, .3, .4, .5, .6, .7, .8, .9, 1}}, []string{"group"}),
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "lifecycle_jobs_finished_total",
 			Help: "Lifecycle Jobs that ended, by group, operation and outcome."}, []string{"group", "operation", "outcome"}),
 		assumedOff: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "machines_assumed_off_total",
@@ -43,13 +49,22 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 		rpc: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: "provider_rpc_seconds",
 			Help:    "Time to answer a call of cluster-autoscaler, by method and gRPC code.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .05, .25, 1, 2.5, 5, 10}}, []string{"method", "code"}),
+		expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "certificate_expiry_timestamp_seconds",
+			Help: "When the certificate of a port ends."}, []string{"port"}),
 	}
-	err := errors.Join(register(registry, &m.finished), register(registry, &m.boot), register(registry, &m.jobs),
-		register(registry, &m.assumedOff), register(registry, &m.refused), register(registry, &m.rpc))
+	err := errors.Join(register(registry, &m.finished), register(registry, &m.boot), register(registry, &m.budget),
+		register(registry, &m.jobs), register(registry, &m.assumedOff), register(registry, &m.refused), register(registry, &m.rpc),
+		register(registry, &m.expiry))
 	if err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	return m, nil
+}
+
+// BuildInfo tells which version runs, as a series whose value is always 1.
+func BuildInfo(version string) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: "build_info", Help: "What this process was built from.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()}}, func() float64 { return 1 })
 }
 
 // register registers a collector, or takes the one that is registered under its name already.
@@ -75,6 +90,11 @@ func (m *Metrics) Answered(method, code string, took time.Duration) {
 	m.rpc.WithLabelValues(method, code).Observe(took.Seconds())
 }
 
+// Certificate tells when the certificate that a port serves ends.
+func (m *Metrics) Certificate(port string, end time.Time) {
+	m.expiry.WithLabelValues(port).Set(seconds(end))
+}
+
 // ClaimSaved counts what a saved claim status tells for the first time.
 func (m *Metrics) ClaimSaved(before *v2.NodeClaim, after v2.NodeClaimStatus) {
 	group, was := before.Spec.Request.Group, facts.Phase(before)
@@ -82,8 +102,11 @@ func (m *Metrics) ClaimSaved(before *v2.NodeClaim, after v2.NodeClaimStatus) {
 	case after.Phase == was:
 	case after.Phase == v2.ClaimFailed, after.Phase == v2.ClaimCompleted:
 		m.finished.WithLabelValues(group, string(after.Phase), string(after.Reason)).Inc()
+		if after.Phase == v2.ClaimFailed && was == v2.ClaimBooting && after.FinishedAt != nil {
+			m.boot.WithLabelValues(group, "failed").Observe(after.FinishedAt.Sub(facts.RequestedAt(before)).Seconds())
+		}
 	case after.Phase == v2.ClaimReady && was == v2.ClaimBooting && after.ReadyAt != nil:
-		m.boot.WithLabelValues(group).Observe(after.ReadyAt.Sub(facts.RequestedAt(before)).Seconds())
+		m.ready(before, after.ReadyAt.Sub(facts.RequestedAt(before)))
 	}
 	if assumedOff(after.Conditions) && !assumedOff(before.Status.Conditions) {
 		m.assumedOff.WithLabelValues(group).Inc()
@@ -92,6 +115,15 @@ func (m *Metrics) ClaimSaved(before *v2.NodeClaim, after v2.NodeClaimStatus) {
 		if record.Outcome != "" && !ended(before.Status.Jobs, record) {
 			m.jobs.WithLabelValues(group, string(record.Operation), string(record.Outcome)).Inc()
 		}
+	}
+}
+
+// ready counts a boot that reached ready. A claim without a deadline had no budget to measure it by.
+func (m *Metrics) ready(claim *v2.NodeClaim, took time.Duration) {
+	group := claim.Spec.Request.Group
+	m.boot.WithLabelValues(group, "ready").Observe(took.Seconds())
+	if deadline := claim.Spec.DeadlineAt; deadline != nil && deadline.After(facts.RequestedAt(claim)) {
+		m.budget.WithLabelValues(group).Observe(took.Seconds() / deadline.Sub(facts.RequestedAt(claim)).Seconds())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 func TestClaimSavedCountsWhatIsNew(t *testing.T) {
 	asked := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	readyAt := metav1.NewTime(asked.Add(90 * time.Second))
+	deadline := metav1.NewTime(asked.Add(12 * time.Minute))
 	assumed := []metav1.Condition{{Type: v2.ConditionMachineObservedOff, Status: metav1.ConditionUnknown, Reason: "AssumedOff"}}
 	job := func(outcome v2.JobOutcome) []v2.JobRecord {
 		return []v2.JobRecord{{Operation: v2.OperationStartup, N: 1, Outcome: outcome}}
@@ -27,7 +28,9 @@ func TestClaimSavedCountsWhatIsNew(t *testing.T) {
 		"a claim failed": {v2.NodeClaimStatus{Phase: v2.ClaimBooting}, v2.NodeClaimStatus{Phase: v2.ClaimFailed, Reason: v2.ReasonDeadlineExceeded},
 			map[string]float64{"claims_finished_total arm failed DeadlineExceeded": 1}},
 		"a boot reached ready": {v2.NodeClaimStatus{Phase: v2.ClaimBooting}, v2.NodeClaimStatus{Phase: v2.ClaimReady, ReadyAt: &readyAt},
-			map[string]float64{"boot_seconds arm": 90}},
+			map[string]float64{"boot_seconds arm ready": 90, "boot_budget_ratio arm": 0.125}},
+		"a boot failed": {v2.NodeClaimStatus{Phase: v2.ClaimBooting}, v2.NodeClaimStatus{Phase: v2.ClaimFailed, Reason: v2.ReasonStartupJobFailed, FinishedAt: &readyAt},
+			map[string]float64{"claims_finished_total arm failed StartupJobFailed": 1, "boot_seconds arm failed": 90}},
 		"a join is no boot": {v2.NodeClaimStatus{}, v2.NodeClaimStatus{Phase: v2.ClaimReady, ReadyAt: &readyAt}, map[string]float64{}},
 		"a machine is assumed off": {v2.NodeClaimStatus{Phase: v2.ClaimFailed}, v2.NodeClaimStatus{Phase: v2.ClaimFailed, Conditions: assumed},
 			map[string]float64{"machines_assumed_off_total arm": 1}},
@@ -41,7 +44,7 @@ func TestClaimSavedCountsWhatIsNew(t *testing.T) {
 				t.Fatal(err)
 			}
 			claim := &v2.NodeClaim{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(asked)}, Status: test.before}
-			claim.Spec.Request.Group = "arm"
+			claim.Spec.Request.Group, claim.Spec.DeadlineAt = "arm", &deadline
 			m.ClaimSaved(claim, test.after)
 			if diff := cmp.Diff(test.want, gather(t, registry)); diff != "" {
 				t.Error(diff)

@@ -1,0 +1,107 @@
+package metrics
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var (
+	described = regexp.MustCompile(`fqName: "([a-z_]+)"`)
+	mentioned = regexp.MustCompile(namespace + `_[a-z_]+`)
+	parts     = regexp.MustCompile(`_(bucket|count|sum)$`)
+)
+
+// TestEveryMetricThatIsUsedExists: alerts, dashboard and documentation name only what a scrape can tell.
+func TestEveryMetricThatIsUsedExists(t *testing.T) {
+	known := known(t)
+	if len(known) < 30 {
+		t.Fatalf("only %d metrics are known: %v", len(known), known)
+	}
+	for _, pattern := range []string{"monitoring/*", "docs/*.md", "docs/runbooks/*.md"} {
+		files, err := filepath.Glob("../../" + pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range mentioned.FindAllString(string(text), -1) {
+				if !known[name] && !known[parts.ReplaceAllString(name, "")] {
+					t.Errorf("%s uses %s, which nothing tells", file, name)
+				}
+			}
+		}
+	}
+}
+
+// known are the names of all metrics, as the collectors describe them.
+func known(t *testing.T) map[string]bool {
+	t.Helper()
+	registry := &collecting{}
+	if _, err := New(registry); err != nil {
+		t.Fatal(err)
+	}
+	registry.MustRegister(NewState(nil), BuildInfo("v0"))
+	names := map[string]bool{}
+	for _, collector := range registry.collectors {
+		descriptions := make(chan *prometheus.Desc, 100)
+		collector.Describe(descriptions)
+		close(descriptions)
+		for description := range descriptions {
+			for _, match := range described.FindAllStringSubmatch(description.String(), -1) {
+				names[match[1]] = true
+			}
+		}
+	}
+	return names
+}
+
+// collecting is a registry that only remembers.
+type collecting struct{ collectors []prometheus.Collector }
+
+func (c *collecting) Register(collector prometheus.Collector) error {
+	c.collectors = append(c.collectors, collector)
+	return nil
+}
+
+func (c *collecting) MustRegister(collectors ...prometheus.Collector) {
+	c.collectors = append(c.collectors, collectors...)
+}
+
+func (c *collecting) Unregister(prometheus.Collector) bool { return false }
+
+// TestEveryAlertHasARunbook: each alert names a page that exists, and each page belongs to an alert.
+func TestEveryAlertHasARunbook(t *testing.T) {
+	alerts, err := os.ReadFile("../../monitoring/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]bool{"README": true}
+	for _, match := range regexp.MustCompile(`runbook: (\S+)`).FindAllStringSubmatch(string(alerts), -1) {
+		pages[match[1]] = true
+	}
+	if alert, runbook := strings.Count(string(alerts), "- alert: "), len(pages)-1; alert != runbook || alert == 0 {
+		t.Errorf("%d alerts name %d runbooks", alert, runbook)
+	}
+	files, err := filepath.Glob("../../docs/runbooks/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		page := strings.TrimSuffix(filepath.Base(file), ".md")
+		if !pages[page] {
+			t.Errorf("no alert names %s", file)
+		}
+		delete(pages, page)
+	}
+	for page := range pages {
+		t.Errorf("there is no runbook %s", page)
+	}
+}
