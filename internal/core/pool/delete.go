@@ -1,6 +1,9 @@
 package pool
 
 import (
+	"cmp"
+	"slices"
+
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
 )
@@ -90,29 +93,35 @@ func (d *Deletion) add(v View, slot *Slot, instance Instance) error {
 }
 
 // Resolve is the slot a node stands for. The providerID decides, since an invented node has no other name of its own;
-// then the name. The slot must be the group's: its live claim's, else its newest claim's, else its label's.
+// then the name. One that names one machine and carries the id of another is refused: whichever was meant, the wrong one
+// might go down. The slot must be the group's: its live claim's, else its newest claim's, else its label's.
 func (v View) Resolve(ref NodeRef) (*Slot, error) {
 	if ref.ProviderID == "" && ref.Name == "" {
 		return nil, Faultf(Malformed, "a node has neither providerID nor name")
 	}
-	slot := v.bySpokenName(ref)
+	byID, byName := v.slotOfID(ref.ProviderID), v.slotWhere(func(s Slot) bool { return s.named(ref.Name) })
+	if byID != nil && byName != nil && byID != byName {
+		return nil, Faultf(Malformed, "node %s is two machines: its providerID is that of slot %s, its name that of slot %s",
+			ref, byID.Name, byName.Name)
+	}
+	slot := cmp.Or(byID, byName)
 	if slot == nil || slot.governedBy() != v.Name {
 		return nil, Faultf(Malformed, "node %s is not of group %s", ref, v.Name)
 	}
 	return slot, nil
 }
 
-func (v View) bySpokenName(ref NodeRef) *Slot {
-	for _, matches := range []func(Slot) bool{
-		func(s Slot) bool { return s.carries(ref.ProviderID) },
-		func(s Slot) bool { return s.knownAs(ref.ProviderID) },
-		func(s Slot) bool { return s.named(ref.Name) },
-	} {
-		for i := range v.Slots {
-			if matches(v.Slots[i]) {
-				return &v.Slots[i]
-			}
-		}
+// slotOfID is the slot whose kubeNode carries the id, else the one that has, declares or had it; or nil.
+func (v View) slotOfID(id string) *Slot {
+	return cmp.Or(
+		v.slotWhere(func(s Slot) bool { return s.carries(id) }),
+		v.slotWhere(func(s Slot) bool { return s.knownAs(id) }),
+	)
+}
+
+func (v View) slotWhere(is func(Slot) bool) *Slot {
+	if i := slices.IndexFunc(v.Slots, is); i >= 0 {
+		return &v.Slots[i]
 	}
 	return nil
 }

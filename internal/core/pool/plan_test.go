@@ -175,9 +175,22 @@ func TestPlanDelete(t *testing.T) {
 		"our id though the kubeNode carries another": {
 			objects: []metav1.Object{group(), slot("a"), claim("a", 1, v2.ClaimReady), kubeNode("a", "True", "k3s://x")}, nodes: id("homelab://a"), claims: []string{"a-1"},
 		},
-		"the id outranks the name": {
+		"the id of one and the name of another": {
 			objects: []metav1.Object{group(), slot("a"), slot("b"), claim("a", 1, v2.ClaimReady), claim("b", 1, v2.ClaimReady)},
-			nodes:   []NodeRef{{ProviderID: "homelab://a", Name: "k-b"}}, claims: []string{"a-1"},
+			nodes:   []NodeRef{{ProviderID: "homelab://a", Name: "k-b"}},
+			fault:   Malformed, says: "node k-b (homelab://a) is two machines: its providerID is that of slot a, its name that of slot b",
+		},
+		"its own name, and an id that its kubeNode carries though another slot is called so": {
+			objects: []metav1.Object{group(), slot("a"), slot("b"), claim("a", 1, v2.ClaimReady), claim("b", 1, v2.ClaimReady), kubeNode("a", "True", "homelab://b")},
+			nodes:   []NodeRef{{ProviderID: "homelab://b", Name: "k-a"}}, claims: []string{"a-1"},
+		},
+		"the id, with a name that is nobody's": {
+			objects: []metav1.Object{group(), slot("a"), claim("a", 1, v2.ClaimReady)},
+			nodes:   []NodeRef{{ProviderID: "homelab://a", Name: "renamed"}}, claims: []string{"a-1"},
+		},
+		"the name, with an id that is nobody's": {
+			objects: []metav1.Object{group(), slot("a"), claim("a", 1, v2.ClaimReady)},
+			nodes:   []NodeRef{{ProviderID: "k3s://a", Name: "k-a"}}, claims: []string{"a-1"},
 		},
 		"both claims of a slot end": {
 			objects: []metav1.Object{group(), slot("a"), claim("a", 1, v2.ClaimReady), claim("a", 2, "")}, nodes: byName("a"), claims: []string{"a-1", "a-2"},
