@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -83,17 +84,26 @@ func (t *taking) run(ctx context.Context) error {
 		logr.FromContextOrDiscard(ctx).Info("claims made", "group", t.view.Name, "claims", names(t.made))
 		return nil
 	}
-	got := len(t.made)
-	left := t.takeBack(ctx)
-	fault := pool.Faultf(pool.Busy, "group %s got %d of %d machines, and %d of those could not be withdrawn any more",
-		t.view.Name, got, t.want, left)
+	text := t.shortfall(t.takeBack(ctx))
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", fault.Message, ctx.Err())
+		return fmt.Errorf("%s: %w", text, ctx.Err())
 	}
 	if t.last != nil {
-		fault.Message += ": " + t.last.Error()
+		text += ": " + t.last.Error()
 	}
-	return fault
+	return pool.Faultf(pool.Busy, "%s", text)
+}
+
+// shortfall says how far a call came that did not get all it wanted, once the rest was taken back.
+func (t *taking) shortfall(left []string) string {
+	text := fmt.Sprintf("group %s got %d of %d machines", t.view.Name, len(t.made), t.want)
+	switch {
+	case len(left) > 0:
+		text += ", and could not take back every request for one; still asked for by " + strings.Join(left, ", ")
+	case len(t.made) > 0:
+		text += " and gave them back"
+	}
+	return text
 }
 
 // reserve is the context for the writes of a call: it ends early enough for an answer within the call's deadline.
@@ -205,8 +215,9 @@ func (t *taking) yieldToOlder(ctx context.Context, fresh []*v2.NodeClaim) ([]*v2
 	return kept, nil
 }
 
-// takeBack withdraws what the call made and is still pending, and says how many claims stay.
-func (t *taking) takeBack(ctx context.Context) (left int) {
+// takeBack withdraws what the call made, as far as it is still pending, and returns the names of the claims that stay or
+// may. A create of unknown outcome that took place after all is among what was made from then on.
+func (t *taking) takeBack(ctx context.Context) (left []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawWithin)
 	defer cancel()
 	log := logr.FromContextOrDiscard(ctx)
@@ -214,7 +225,7 @@ func (t *taking) takeBack(ctx context.Context) (left int) {
 		there, err := t.server.live.Claim(ctx, asked.Namespace, asked.Name)
 		if err != nil {
 			log.Error(err, "a create of unknown outcome could not be looked up", "claim", asked.Name)
-			left++
+			left = append(left, asked.Name)
 		} else if there != nil && ours(there, asked) {
 			t.made = append(t.made, there)
 		}
@@ -225,7 +236,7 @@ func (t *taking) takeBack(ctx context.Context) (left int) {
 			log.Error(err, "a claim could not be withdrawn", "claim", claim.Name)
 		}
 		if !gone {
-			left++
+			left = append(left, claim.Name)
 		}
 	}
 	return left
