@@ -48,7 +48,7 @@ func TestASlowNetworkAgent(t *testing.T) {
 	}{
 		"with the client's own options": {func(*v2.GroupSpec) {}, []string{startup}},
 		// The options of a group carry no start-up time, so that the client takes a registered node that is not yet ready for
-		// an unready one at once (A1, A2).
+		// an unready one at once.
 		"with options of the group": {
 			func(spec *v2.GroupSpec) { spec.ScaleDownUnneededTime = duration(2 * unneededTime) }, []string{startup},
 		},

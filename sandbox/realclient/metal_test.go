@@ -20,7 +20,7 @@ import (
 )
 
 // TestAnUnreadyMachineWaitsForTheClient has a kubelet that dies with the power on. Nobody switches the machine off before the
-// client's time for unready nodes, and then it goes, although no operating system answers (A24). Its silence says nothing of
+// client's time for unready nodes, and then it goes, although no operating system answers. Its silence says nothing of
 // its power, so that the kubeNode stays, and the next boot takes it over.
 func TestAnUnreadyMachineWaitsForTheClient(t *testing.T) {
 	o := newAutoscaledHome(t)
@@ -49,7 +49,7 @@ func TestAnUnreadyMachineWaitsForTheClient(t *testing.T) {
 }
 
 // TestASlowAPIServerDoublesNothing lets the creates of claims take long until the client's first increase was answered:
-// however that ended, three machines are bought in the end and no more (A3).
+// however that ended, three machines are bought in the end and no more.
 func TestASlowAPIServerDoublesNothing(t *testing.T) {
 	tests := map[string]struct {
 		slow   *slowCreates
@@ -138,7 +138,7 @@ func (r slowRoad) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // TestOneForeignNodeSpoilsTheBatch asks for a ready machine and a node that nobody knows in one call: it is refused before
-// anything is written, and nothing goes down (A13). Asked for alone, twice, the machine goes down once.
+// anything is written, and nothing goes down. Asked for alone, twice, the machine goes down once.
 func TestOneForeignNodeSpoilsTheBatch(t *testing.T) {
 	o := newHome(t)
 	o.workers("worker-1")

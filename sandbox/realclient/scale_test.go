@@ -106,7 +106,7 @@ func TestThePodsNeedsDecideWhichGroup(t *testing.T) {
 }
 
 // TestThreeControlPlanesAndFiveMachinesOff lets the client take five machines down and wake one again. Had their kubeNodes
-// stayed, five of eight would count as unready and the client would do nothing any more (T1).
+// stayed, five of eight would count as unready and the client would do nothing any more.
 func TestThreeControlPlanesAndFiveMachinesOff(t *testing.T) {
 	o := newAutoscaledHome(t, "control-plane-1", "control-plane-2", "control-plane-3")
 	machines := []string{"worker-1", "worker-2", "worker-3", "worker-4", "worker-5"}

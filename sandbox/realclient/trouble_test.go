@@ -135,7 +135,7 @@ func (o *home) stays(while time.Duration, wrong func() string) {
 }
 
 // TestTheOnlyBootFailsAtTheFloor has a floor that the pool cannot keep: the client is told, backs off, and its removal of the
-// instance that never came is accepted (A7). The machine is off whenever it is not being tried.
+// instance that never came is accepted. The machine is off whenever it is not being tried.
 func TestTheOnlyBootFailsAtTheFloor(t *testing.T) {
 	o := newAutoscaledHome(t)
 	o.group("workers", func(spec *v2.GroupSpec) {
@@ -171,7 +171,7 @@ func TestTheOnlyBootFailsAtTheFloor(t *testing.T) {
 }
 
 // TestBrokenGroupsDoNotSpoilTheOthers has a group whose slot does not say what it offers, one with slots too unlike to hold
-// the pod that selects it, and one that is deleted while the client looks at it (A15, A19).
+// the pod that selects it, and one that is deleted while the client looks at it.
 func TestBrokenGroupsDoNotSpoilTheOthers(t *testing.T) {
 	o := newAutoscaledHome(t)
 	o.workers("worker-1")
