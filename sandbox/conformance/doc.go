@@ -1,4 +1,13 @@
-// Package conformance holds the provider to cluster-autoscaler's contract where an API server is needed: the calls that
-// write. The server runs in process with a cache of its own; nothing else runs, so that what a test finds on the API
-// server is what the call left there.
+// Package conformance holds a provider to cluster-autoscaler's externalgrpc contract.
+//
+// The suite speaks to an address and assumes nothing about what stands behind it: groups and instances are whatever the
+// provider lists, and a Finding says what differs. What the wire alone cannot bring about (machines that boot, fail and go
+// off) goes through the small interface Ground; without one, the cases that want it are reported as not judged.
+//
+//	go test ./conformance -run TestConformance -conformance.addr=host:port \
+//	    [-conformance.cacert=… -conformance.cert=… -conformance.key=…] [-conformance.group=id]
+//
+// By default the suite runs against this project's own provider, in process and as the built binary, in plaintext and by
+// mutual TLS. The package's other tests are this project's alone: what calls leave on the API server, two providers
+// hammered on one group, and random sequences with the controller running.
 package conformance

@@ -25,12 +25,14 @@ import (
 	"homecluster.dev/autoscaler/internal/provider"
 	pb "homecluster.dev/autoscaler/proto/externalgrpc"
 	"homecluster.dev/autoscaler/sandbox/controlplane"
+	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
 
 // patience bounds every wait of these tests.
 const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
+	machineroom.ServePowerCommand()
 	log.SetLogger(logr.Discard())
 	controlplane.Main(m)
 }
