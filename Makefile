@@ -14,6 +14,7 @@ promtool := GOFLAGS=-tags=remove_all_sd go tool -modfile=$(CURDIR)/tools/promtoo
 # What make generate writes: make verify compares it before and after, and CI with what is committed.
 export GENERATED := api/v2alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml proto/externalgrpc \
 	docs/lifecycle.md docs/reference charts/homelab-autoscaler/templates/crd charts/homelab-autoscaler/templates/_rights.tpl \
+	charts/homelab-autoscaler/files \
 	monitoring/dashboard.json
 
 .PHONY: help
@@ -74,8 +75,8 @@ generate: ## Write deepcopy functions, CRDs, RBAC, their copies in the chart, th
 	$(tool) buf generate
 	go run ./hack/lifecycle
 	go run ./hack/reference
-	go run ./hack/chart
 	go -C tools/dashboard run . >monitoring/dashboard.json
+	go run ./hack/chart
 
 .PHONY: build
 build: ## Build bin/homelab-autoscaler, static, with the version that git knows, or VERSION=...

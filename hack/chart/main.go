@@ -1,5 +1,5 @@
 // Command chart copies what is generated elsewhere into the Helm chart: the CustomResourceDefinitions as templates, so that
-// helm upgrade replaces them, and the manager's rights.
+// helm upgrade replaces them, the manager's rights, the alert rules and the dashboard.
 package main
 
 import (
@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	templates = "charts/homelab-autoscaler/templates"
+	chart     = "charts/homelab-autoscaler"
+	templates = chart + "/templates"
 	roles     = "config/rbac/role.yaml"
 )
 
@@ -31,7 +32,27 @@ func run() error {
 	if err := definitions(); err != nil {
 		return err
 	}
-	return rights()
+	if err := rights(); err != nil {
+		return err
+	}
+	return monitoring()
+}
+
+// monitoring copies the files that templates hand on as they are.
+func monitoring() error {
+	for _, name := range []string{"alerts.yaml", "dashboard.json"} {
+		text, err := os.ReadFile(filepath.Join("monitoring", name))
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Join(chart, "files"), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(chart, "files", name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // definitions writes a template for each CustomResourceDefinition, and removes those that are no more.
