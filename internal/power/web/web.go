@@ -1,0 +1,172 @@
+// Package web sends single HTTP requests to power switches and tells their failures apart. It follows no redirect, uses no
+// proxy, verifies TLS unless told otherwise, and bounds what it reads.
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
+
+	"homecluster.dev/autoscaler/internal/power"
+)
+
+// maxAnswer bounds how much of an answer is read: a whole Redfish system fits many times.
+const maxAnswer = 1 << 20
+
+// Options say how a switch is talked to.
+type Options struct {
+	// Timeout bounds one request, answer included.
+	Timeout time.Duration
+	// CA is a PEM bundle that certificates are verified with instead of the system's; empty: the system's.
+	CA []byte
+	// Insecure accepts any certificate.
+	Insecure bool
+}
+
+// Client sends requests.
+type Client struct {
+	http    *http.Client
+	timeout time.Duration
+}
+
+// New makes a client. Its error is about the CA.
+func New(o Options) (*Client, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure}
+	if len(o.CA) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(o.CA) {
+			return nil, fmt.Errorf("%w: the CA holds no PEM certificate", power.ErrCredentials)
+		}
+	}
+	return &Client{timeout: o.Timeout, http: &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: config, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// Request is one request. Name stands for the URL in errors, since a URL may carry a password.
+type Request struct {
+	Method, URL, Name  string
+	Header             map[string]string
+	Body               string
+	Username, Password string
+}
+
+// Answer is what the switch said with a status of success.
+type Answer struct {
+	Status int
+	Body   []byte
+}
+
+// Do sends the request once. Its error is a fault of package power. A request with another method than GET that was written
+// and not answered is power.ErrUnanswered: it may have happened.
+func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	var written atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaders: func() { written.Store(true) },
+	})
+	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, strings.NewReader(r.Body))
+	if err != nil {
+		return Answer{}, fmt.Errorf("%w: %s is no request that can be sent", power.ErrUnsupported, r.name())
+	}
+	for name, value := range r.Header {
+		request.Header.Set(name, value)
+	}
+	if r.Username != "" || r.Password != "" {
+		request.SetBasicAuth(r.Username, r.Password)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return Answer{}, fmt.Errorf("%s: %w", r.name(), fault(bare(err), r.Method, written.Load()))
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if len(body) > maxAnswer {
+		err = fmt.Errorf("the answer is larger than %d bytes", maxAnswer)
+	}
+	if verdict := statusFault(response, body); verdict != nil {
+		return Answer{Status: response.StatusCode, Body: body}, fmt.Errorf("%s: %w", r.name(), verdict)
+	}
+	if err != nil && r.Method == http.MethodGet {
+		return Answer{}, fmt.Errorf("%s: %w: %w", r.name(), power.ErrGarbled, err)
+	}
+	return Answer{Status: response.StatusCode, Body: body}, nil
+}
+
+func (r Request) name() string { return r.Method + " " + r.Name }
+
+// bare is the error without the URL, in which net/http puts what should not be printed.
+func bare(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+// fault says what an error of the transport means.
+func fault(err error, method string, written bool) error {
+	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
+	switch {
+	case unverified:
+		return fmt.Errorf("%w: its certificate is not trusted: %w", power.ErrCredentials, err)
+	case written && method != http.MethodGet:
+		return fmt.Errorf("%w: %w", power.ErrUnanswered, err)
+	case written && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, io.EOF) && !timeout(err):
+		return fmt.Errorf("%w: %w", power.ErrGarbled, err)
+	}
+	return fmt.Errorf("%w: %w", power.ErrUnreachable, err)
+}
+
+func timeout(err error) bool {
+	waited, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && waited.Timeout()
+}
+
+// statusFault says what a status means; nil is success.
+func statusFault(response *http.Response, body []byte) error {
+	var class error
+	switch status := response.StatusCode; {
+	case status >= 200 && status < 300:
+		return nil
+	case status >= 300 && status < 400:
+		return fmt.Errorf("%w: it redirects to %s, which is not followed: use that address", power.ErrRefused, Clean(response.Header.Get("Location")))
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		class = power.ErrCredentials
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		class = power.ErrBusy
+	default:
+		class = power.ErrRefused
+	}
+	if said := Clean(string(bytes.ToValidUTF8(body, nil))); said != "" {
+		return fmt.Errorf("%w: %s: %s", class, Clean(response.Status), said)
+	}
+	return fmt.Errorf("%w: %s", class, Clean(response.Status))
+}
+
+// maxExcerpt bounds what of an answer is shown to people.
+const maxExcerpt = 160
+
+// Clean makes one short printable line of what a switch said.
+func Clean(text string) string {
+	line := strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }), " ")
+	if runes := []rune(line); len(runes) > maxExcerpt {
+		line = string(runes[:maxExcerpt]) + "…"
+	}
+	return line
+}
