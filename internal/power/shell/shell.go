@@ -1,0 +1,220 @@
+// Package shell is a power switch that asks the machine's own operating system, over ssh, to shut down. It can tell that a
+// machine is on, never that it is off: silence is no proof.
+package shell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"homecluster.dev/autoscaler/internal/power"
+	"homecluster.dev/autoscaler/internal/power/web"
+)
+
+// Options say which machine is asked, as whom, and how it is known.
+type Options struct {
+	// Address is host:port.
+	Address string
+	User    string
+	// Command shuts the machine down. It should return at once.
+	Command string
+	// PrivateKey is a key without a passphrase, as ssh-keygen writes it; Password is for machines without keys.
+	PrivateKey []byte
+	Password   string
+	// KnownHosts is a known_hosts file; Fingerprint is SHA256:... of one key. One of them is needed: a machine that is not
+	// known is not spoken to.
+	KnownHosts  string
+	Fingerprint string
+	// Timeout bounds a login, and the wait for the command's end.
+	Timeout time.Duration
+}
+
+// Switch is the way down over ssh.
+type Switch struct {
+	o     Options
+	auth  []ssh.AuthMethod
+	known hosts
+}
+
+// New reads keys and known hosts; nothing is sent yet.
+func New(o Options) (*Switch, error) {
+	if _, _, err := net.SplitHostPort(o.Address); err != nil || o.User == "" || o.Command == "" {
+		return nil, fmt.Errorf("ssh needs an address (host:port), a user and a command: %q, %q, %q", o.Address, o.User, o.Command)
+	}
+	s := &Switch{o: o}
+	if len(o.PrivateKey) > 0 {
+		signer, err := ssh.ParsePrivateKey(o.PrivateKey)
+		if err != nil {
+			return nil, fmt.Errorf("%w: reading the ssh private key: %w", power.ErrCredentials, err)
+		}
+		s.auth = append(s.auth, ssh.PublicKeys(signer))
+	}
+	if o.Password != "" {
+		s.auth = append(s.auth, ssh.Password(o.Password))
+	}
+	var err error
+	s.known, err = readHosts(o.KnownHosts, o.Fingerprint)
+	return s, err
+}
+
+// String names the protocol and the address.
+func (s *Switch) String() string { return "ssh " + s.o.User + "@" + s.o.Address }
+
+// Press runs the command for a soft shutdown. A connection that the machine drops after the command was started is taken
+// for a yes: that is what a machine that goes down does.
+func (s *Switch) Press(ctx context.Context, action power.Action) error {
+	if action != power.PressSoft {
+		return fmt.Errorf("%w: ssh can only press soft, not %s", power.ErrUnsupported, action)
+	}
+	if len(s.auth) == 0 {
+		return fmt.Errorf("%w: neither a private key nor a password is given", power.ErrCredentials)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	client, err := s.login(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	return s.run(ctx, client)
+}
+
+// run starts the command and reads how it ended.
+func (s *Switch) run(ctx context.Context, client *ssh.Client) error {
+	session, err := client.NewSession()
+	if err != nil {
+		return fmt.Errorf("%w: opening a session: %w", power.ErrRefused, err)
+	}
+	defer func() { _ = session.Close() }()
+	said := &bounded{}
+	session.Stdout, session.Stderr = said, said
+	if err := session.Start(s.o.Command); err != nil {
+		return fmt.Errorf("%w: starting %q: %w", power.ErrRefused, s.o.Command, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	select {
+	case err := <-ended:
+		return verdict(s.o.Command, err, said.String())
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %q has not ended: %w", power.ErrUnanswered, s.o.Command, ctx.Err())
+	}
+}
+
+// verdict says what the command's end means: only an exit status that is not 0 is a no.
+func verdict(command string, err error, said string) error {
+	exit, left := errors.AsType[*ssh.ExitError](err)
+	if !left || exit.Signal() != "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %q exited with %d: %s", power.ErrRefused, command, exit.ExitStatus(), web.Clean(said))
+}
+
+// login connects, holds the machine to its host key and logs in.
+func (s *Switch) login(ctx context.Context) (*ssh.Client, error) {
+	conn, err := s.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	verified := false
+	config := s.config(func(hostname string, remote net.Addr, key ssh.PublicKey) error {
+		if err := s.known.check(hostname, remote, key); err != nil {
+			return err
+		}
+		verified = true
+		return nil
+	})
+	config.Auth = s.auth
+	secured, channels, requests, err := ssh.NewClientConn(conn, s.o.Address, config)
+	switch {
+	case err == nil:
+		return ssh.NewClient(secured, channels, requests), nil
+	case errors.Is(err, power.ErrCredentials):
+	case verified && !dropped(err):
+		err = fmt.Errorf("%w: logging in: %w", power.ErrCredentials, err)
+	default:
+		err = handshakeFault(err)
+	}
+	_ = conn.Close()
+	return nil, err
+}
+
+// errKnown ends a handshake whose only purpose was to see the host key.
+var errKnown = errors.New("the host key is the right one")
+
+// State is on when the machine shows its host key, without a login. A machine that does not answer is unknown.
+func (s *Switch) State(ctx context.Context) (power.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	conn, err := s.dial(ctx)
+	if err != nil {
+		return power.Unknown, nil
+	}
+	defer func() { _ = conn.Close() }()
+	_, _, _, err = ssh.NewClientConn(conn, s.o.Address, s.config(func(hostname string, remote net.Addr, key ssh.PublicKey) error {
+		if err := s.known.check(hostname, remote, key); err != nil {
+			return err
+		}
+		return errKnown
+	}))
+	switch {
+	case errors.Is(err, errKnown):
+		return power.On, nil
+	case errors.Is(err, power.ErrCredentials):
+		return "", err
+	}
+	return power.Unknown, nil
+}
+
+// dial connects; whatever is read or written later is bounded by the context, too.
+func (s *Switch) dial(ctx context.Context) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.o.Address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", power.ErrUnreachable, err)
+	}
+	if deadline, bounded := ctx.Deadline(); bounded {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return nil, fmt.Errorf("%w: bounding the connection: %w", power.ErrUnreachable, err)
+		}
+	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	return conn, nil
+}
+
+func (s *Switch) config(check ssh.HostKeyCallback) *ssh.ClientConfig {
+	return &ssh.ClientConfig{
+		User: s.o.User, HostKeyCallback: check, HostKeyAlgorithms: s.known.algorithms(s.o.Address), ClientVersion: "SSH-2.0-power",
+	}
+}
+
+// dropped is whether the connection ended rather than the login.
+func dropped(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || strings.HasSuffix(err.Error(), "EOF")
+}
+
+// handshakeFault says what a handshake means that failed before the host key was seen.
+func handshakeFault(err error) error {
+	if dropped(err) {
+		return fmt.Errorf("%w: %w", power.ErrUnreachable, err)
+	}
+	return fmt.Errorf("%w: %w", power.ErrGarbled, err)
+}
+
+// bounded keeps the first bytes of what a command says.
+type bounded struct{ bytes.Buffer }
+
+const maxSaid = 4 << 10
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if room := maxSaid - b.Len(); room > 0 {
+		b.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
