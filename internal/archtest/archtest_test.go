@@ -116,6 +116,27 @@ func TestAPlantedViolationIsFoundWithItsReason(t *testing.T) {
 				import _ "homecluster.dev/autoscaler/sandbox/controlplane"`},
 			where: "internal/manager/planted/x.go", what: "imports " + Module + "/sandbox/controlplane", why: "nested module",
 		},
+		"the power program taking the operator along": {
+			plant: map[string]string{"internal/power/planted/x.go": `package planted
+				import _ "homecluster.dev/autoscaler/internal/core/policy"`},
+			where: "internal/power/planted/x.go", what: "imports internal/core/policy", why: "beside the operator",
+		},
+		"the power program with a Kubernetes client": {
+			plant: map[string]string{"internal/power/planted/x.go": `package planted
+				import _ "k8s.io/client-go/rest"`},
+			where: "internal/power/planted/x.go", what: "imports k8s.io/client-go/rest", why: "starts in milliseconds",
+		},
+		"the manager with the protocols of switches": {
+			plant: map[string]string{"internal/manager/planted/x.go": `package planted
+				import _ "homecluster.dev/autoscaler/internal/power/ipmi"`},
+			where: "internal/manager/planted/x.go", what: "imports internal/power/ipmi", why: "composition root",
+		},
+		"the power program's protocols with a clock of their own": {
+			plant: map[string]string{"internal/power/planted/x.go": `package planted
+				import "time"
+				var started = time.Now()`},
+			where: "internal/power/planted/x.go", what: "uses time.Now", why: "in cmd/power for the program that has no kube",
+		},
 		"a package that nobody placed": {
 			plant: map[string]string{"internal/planted/x.go": `package planted`},
 			where: "internal/planted", what: "has no row", why: "decide first",

@@ -34,18 +34,26 @@ var layers = []layer{
 	{"internal/archtest", nil, "the judge depends on nobody"},
 	{"hack/...", []string{"api/...", "config/...", "internal/core/..."}, "what writes documentation reads what is pure"},
 	{"internal/core/...", []string{"api/..."}, "the core decides; it knows neither who observes for it nor who acts"},
+	{"internal/power/...", nil, "the power program runs in a Job beside the operator: it knows protocols, and neither knows the other's code"},
 	{"internal/kube", []string{"api/...", "internal/core/..."}, "kube writes objects for everybody and knows none of its callers"},
 	{"internal/metrics", []string{"api/...", "internal/core/..."}, "metrics are recorded by all and know none of them"},
 	{"internal/config", []string{"api/...", "internal/core/..."}, "flags are read before anything is built from them"},
 	{"internal/controller/*/...", below, "controllers, provider and webhook meet on the API server, never in Go"},
 	{"internal/provider/...", append([]string{"proto/..."}, below...), "controllers, provider and webhook meet on the API server, never in Go"},
 	{"internal/webhook/...", below, "controllers, provider and webhook meet on the API server, never in Go"},
-	{"internal/manager/...", []string{"api/...", "proto/...", "config/...", "internal/..."}, "the composition root builds everything below it"},
+	{"internal/manager/...", managed, "the composition root builds everything below it"},
+	{"cmd/power", []string{"internal/power/..."}, "the power program is small and starts at once: it takes nothing of the operator along"},
 	{"cmd/...", []string{"api/...", "internal/config", "internal/manager/..."}, "main turns flags into a manager and runs it"},
 }
 
 // below is what the three kinds of actor stand on.
 var below = []string{"api/...", "internal/core/...", "internal/kube", "internal/metrics", "internal/config"}
+
+// managed is everything of ours but the power program, whose credentials and protocols stay out of the manager's process.
+var managed = []string{
+	"api/...", "proto/...", "config/...", "internal/core/...", "internal/kube", "internal/metrics", "internal/config",
+	"internal/controller/...", "internal/provider/...", "internal/webhook/...",
+}
 
 // ban forbids packages that match From to import what matches Imports.
 type ban struct {
@@ -71,6 +79,11 @@ var bans = []ban{
 			"k8s.io/utils/clock/...", "k8s.io/klog/...",
 		},
 		why: "the core is pure: no I/O, no clock, no log, no randomness and no goroutine, so that a decision can be replayed",
+	},
+	{
+		from: "internal/power/...", transitive: true,
+		imports: []string{"k8s.io/...", "sigs.k8s.io/...", "google.golang.org/grpc/..."},
+		why:     "the power program is one small static file that starts in milliseconds; a Kubernetes client is neither",
 	},
 	{
 		from: "api/...", transitive: true,
@@ -102,13 +115,15 @@ var clocks = map[string][]string{
 }
 
 const (
-	// clockHome is the one package that may read a clock.
-	clockHome = "internal/kube"
 	// timelessTests are held to the clock rule even in tests: a table of decisions that depends on today fails tomorrow.
 	// Other tests bound real sockets and goroutines, for which a real clock is right.
 	timelessTests = "internal/core/..."
-	clockWhy      = "the real clock lives in internal/kube and is handed down, so that tests step a fake one"
+	clockWhy      = "the real clock lives in internal/kube, and in cmd/power for the program that has no kube, and is handed down, so that " +
+		"tests step a fake one"
 )
+
+// clockHomes are the packages that may read a clock: one for each program.
+var clockHomes = []string{"internal/kube", "cmd/power"}
 
 // unnamed are package names that say nothing about what is inside, and collect whatever has no home.
 var unnamed = []string{"util", "utils", "common", "helper", "helpers", "pkg", "misc", "shared", "base"}
