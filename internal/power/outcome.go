@@ -67,7 +67,7 @@ type Result struct {
 
 // String is the line that a person reads in an event.
 func (r Result) String() string {
-	return "power " + r.Verb + ": " + string(r.Outcome) + ": " + r.Message
+	return strings.TrimSpace("power "+r.Verb) + ": " + string(r.Outcome) + ": " + r.Message
 }
 
 // outcomeOf is the outcome that a fault ends an operation with.
