@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -95,16 +96,16 @@ func (s *Switch) run(ctx context.Context, client *ssh.Client) error {
 	said := &bounded{}
 	session.Stdout, session.Stderr = said, said
 	if err := session.Start(s.o.Command); err != nil {
+		if dropped(err) {
+			return fmt.Errorf("%w: the connection ended while %q was started", power.ErrUnanswered, s.o.Command)
+		}
 		return fmt.Errorf("%w: starting %q: %w", power.ErrRefused, s.o.Command, err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- session.Wait() }()
-	select {
-	case err := <-ended:
-		return verdict(s.o.Command, err, said.String())
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %q has not ended: %w", power.ErrUnanswered, s.o.Command, ctx.Err())
+	err = session.Wait()
+	if ctx.Err() != nil { // it was we who hung up
+		return fmt.Errorf("%w: %q has not ended within %s", power.ErrUnanswered, s.o.Command, s.o.Timeout)
 	}
+	return verdict(s.o.Command, err, said.text.String())
 }
 
 // verdict says what the command's end means: only an exit status that is not 0 is a no.
@@ -148,13 +149,24 @@ func (s *Switch) login(ctx context.Context) (*ssh.Client, error) {
 // errKnown ends a handshake whose only purpose was to see the host key.
 var errKnown = errors.New("the host key is the right one")
 
-// State is on when the machine shows its host key, without a login. A machine that does not answer is unknown.
+// State is on when the machine shows its host key, without a login. A machine that does not answer, or hangs up, is unknown.
 func (s *Switch) State(ctx context.Context) (power.State, error) {
+	switch fault := s.greet(ctx); {
+	case errors.Is(fault, errKnown):
+		return power.On, nil
+	case errors.Is(fault, power.ErrCredentials):
+		return "", fault
+	}
+	return power.Unknown, nil
+}
+
+// greet goes as far as seeing the host key; errKnown is the good end.
+func (s *Switch) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	conn, err := s.dial(ctx)
 	if err != nil {
-		return power.Unknown, nil
+		return err
 	}
 	defer func() { _ = conn.Close() }()
 	_, _, _, err = ssh.NewClientConn(conn, s.o.Address, s.config(func(hostname string, remote net.Addr, key ssh.PublicKey) error {
@@ -163,25 +175,14 @@ func (s *Switch) State(ctx context.Context) (power.State, error) {
 		}
 		return errKnown
 	}))
-	switch {
-	case errors.Is(err, errKnown):
-		return power.On, nil
-	case errors.Is(err, power.ErrCredentials):
-		return "", err
-	}
-	return power.Unknown, nil
+	return err
 }
 
-// dial connects; whatever is read or written later is bounded by the context, too.
+// dial connects. The end of the context ends the connection, and is what bounds all that is read from it.
 func (s *Switch) dial(ctx context.Context) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.o.Address)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", power.ErrUnreachable, err)
-	}
-	if deadline, bounded := ctx.Deadline(); bounded {
-		if err := conn.SetDeadline(deadline); err != nil {
-			return nil, fmt.Errorf("%w: bounding the connection: %w", power.ErrUnreachable, err)
-		}
 	}
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	return conn, nil
@@ -207,14 +208,19 @@ func handshakeFault(err error) error {
 	return fmt.Errorf("%w: %w", power.ErrGarbled, err)
 }
 
-// bounded keeps the first bytes of what a command says.
-type bounded struct{ bytes.Buffer }
+// bounded keeps the first bytes of what a command says on both of its outputs.
+type bounded struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
 
 const maxSaid = 4 << 10
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := maxSaid - b.Len(); room > 0 {
-		b.Buffer.Write(p[:min(room, len(p))])
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if room := maxSaid - b.text.Len(); room > 0 {
+		b.text.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
 }
