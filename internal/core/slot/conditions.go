@@ -27,8 +27,25 @@ func (r *run) slotReport(kind string, holds bool, reason, message, otherwise str
 	case holds:
 		r.slotCondition(kind, metav1.ConditionTrue, reason, message)
 	case meta.FindStatusCondition(r.slot.Conditions, kind) != nil:
-		r.slotCondition(kind, metav1.ConditionFalse, otherwise, "")
+		r.slotCondition(kind, metav1.ConditionFalse, otherwise, otherwiseSentence(kind))
 	}
+}
+
+// otherwiseSentence says of a condition that no longer holds what that means.
+func otherwiseSentence(kind string) string {
+	return map[string]string{
+		v2.ConditionHeld:                  "nobody holds the slot",
+		v2.ConditionProtected:             "nothing is to be done to the machine that it had to be kept from",
+		v2.ConditionGroupMissing:          "the group exists",
+		v2.ConditionGroupChangePending:    "the slot's label and its claim name one group",
+		v2.ConditionCoolingOff:            "the slot may be offered again",
+		v2.ConditionNodeReadinessTaints:   "the kubeNode carries no readiness taint of the group",
+		v2.ConditionProviderIDMismatch:    "the kubeNode carries the providerID that the slot declares",
+		v2.ConditionCapacityDrift:         "the machine allocates what the slot declares",
+		v2.ConditionMarkedForDeletionByCA: "the kubeNode carries no mark of a scale-down",
+		v2.ConditionPowerConflict:         "the kubelet and the machine's switch agree",
+		v2.ConditionUnclaimedMachine:      "the machine is wanted by a claim, or is not on",
+	}[kind]
 }
 
 // conditionReason is the reason of a condition, or empty when it is not there.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
@@ -52,6 +53,24 @@ func (w *world) checkLaws(before, after Input, d Decision) {
 		w.t.Fatalf("law broken: %d unfinished lifecycle Jobs on one slot", creates+unfinished)
 	}
 	w.checkFinalizers(d)
+	w.checkConditions(d)
+}
+
+// checkConditions checks that every condition has a reason and says something to a person.
+func (w *world) checkConditions(d Decision) {
+	w.t.Helper()
+	var conditions []metav1.Condition
+	for _, change := range d.Claims {
+		conditions = append(conditions, change.Status.Conditions...)
+	}
+	if d.Slot != nil {
+		conditions = append(conditions, d.Slot.Status.Conditions...)
+	}
+	for _, condition := range conditions {
+		if condition.Reason == "" || condition.Message == "" || condition.LastTransitionTime.IsZero() {
+			w.t.Fatalf("law broken: condition %+v is incomplete", condition)
+		}
+	}
 }
 
 // checkFinalizers checks that no machine is committed without a finalizer: a claim that becomes booting or ready has

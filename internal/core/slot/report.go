@@ -25,7 +25,7 @@ func report(r *run) {
 	if r.slot.Phase == v2.SlotReady {
 		ready = metav1.ConditionTrue
 	}
-	r.slotCondition(v2.ConditionReady, ready, phaseReason(r.slot.Phase), "")
+	r.slotCondition(v2.ConditionReady, ready, phaseReason(r.slot.Phase), r.phaseSentence())
 }
 
 // reportPower says what is believed of the machine's power, and whose evidence it is.
@@ -94,6 +94,26 @@ func phaseReason(phase v2.SlotPhase) string {
 	return map[v2.SlotPhase]string{
 		v2.SlotOff: "Off", v2.SlotPending: "Pending", v2.SlotBooting: "Booting", v2.SlotReady: "Ready", v2.SlotDraining: "Draining",
 	}[phase]
+}
+
+// phaseSentence says for whom the slot is in its phase.
+func (r *run) phaseSentence() string {
+	name := ""
+	if c := r.owner(); c != nil {
+		name = c.Name
+	}
+	switch r.slot.Phase {
+	case v2.SlotPending:
+		return "claim " + name + " waits for the machine"
+	case v2.SlotBooting:
+		return "claim " + name + " has the machine, which does not take pods"
+	case v2.SlotReady:
+		return "the machine serves claim " + name
+	case v2.SlotDraining:
+		return "the machine is not wanted and is to go off"
+	default:
+		return "no claim wants the machine"
+	}
 }
 
 func (r *run) reportHold() {

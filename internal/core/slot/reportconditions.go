@@ -92,13 +92,16 @@ func (r *run) capacityDrift() string {
 // long that nobody will act on it.
 func (r *run) reportScaleDownTaint() {
 	marked := r.in.KubeNode != nil && hasTaint(r.in.KubeNode, facts.TaintToBeDeleted)
-	r.slotReport(v2.ConditionMarkedForDeletionByCA, marked, markReason(r), "kubeNode carries "+facts.TaintToBeDeleted, "NotMarked")
+	if marked && conditionReason(r.slot.Conditions, v2.ConditionMarkedForDeletionByCA) == reasonStale {
+		return // said once, and it keeps its message
+	}
+	r.slotReport(v2.ConditionMarkedForDeletionByCA, marked, "Marked", "kubeNode carries "+facts.TaintToBeDeleted, "NotMarked")
 	c := r.wanted()
 	if !marked || c == nil || c.Status.Phase != v2.ClaimReady {
 		return
 	}
 	since := conditionSince(r.slot.Conditions, v2.ConditionMarkedForDeletionByCA, metav1.ConditionTrue)
-	if markReason(r) != reasonStale && r.passed(since.Add(r.policy.StaleTaint)) {
+	if r.passed(since.Add(r.policy.StaleTaint)) {
 		message := fmt.Sprintf("kubeNode carries %s since %s, but no DeleteNodes came", facts.TaintToBeDeleted, instant(since))
 		r.slotCondition(v2.ConditionMarkedForDeletionByCA, metav1.ConditionTrue, reasonStale, message)
 		r.noteSlot(c, true, v2.EventStaleScaleDownTaint, message)
@@ -106,14 +109,6 @@ func (r *run) reportScaleDownTaint() {
 }
 
 const reasonStale = "Stale"
-
-// markReason keeps "stale" once it was said.
-func markReason(r *run) string {
-	if conditionReason(r.slot.Conditions, v2.ConditionMarkedForDeletionByCA) == reasonStale {
-		return reasonStale
-	}
-	return "Marked"
-}
 
 // reportPowerConflict waits until kubelet and switch have disagreed for a while: Unknown, then True.
 func (r *run) reportPowerConflict() {

@@ -54,7 +54,7 @@ func mostAdvanced(claims []*claim) *claim {
 // handOver gives the machine's record to the winner: phase, attempt, Jobs, evidence. What the winner asked for stays its
 // own. A startup Job that was recorded but never seen is not handed over: the winner makes its own.
 func (r *run) handOver(from, to *claim) {
-	to.Status.Phase = from.Status.Phase
+	to.Status.Phase, to.Status.Message = from.Status.Phase, "machine taken over from claim "+from.Name
 	to.Status.Attempt = from.Status.Attempt
 	to.Status.ReadyAt = from.Status.ReadyAt
 	to.Status.NodeName, to.Status.ProviderID = from.Status.NodeName, from.Status.ProviderID
@@ -67,7 +67,6 @@ func (r *run) handOver(from, to *claim) {
 		}
 	}
 	to.Status.Conditions = slices.Clone(from.Status.Conditions)
-	r.claimCondition(to, v2.ConditionMachineCommitted, metav1.ConditionTrue, string(to.Status.Phase),
-		fmt.Sprintf("taken over from claim %s", from.Name))
+	r.claimCondition(to, v2.ConditionMachineCommitted, metav1.ConditionTrue, string(to.Status.Phase), to.Status.Message)
 	r.commitFinalizer(to)
 }
