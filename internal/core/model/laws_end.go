@@ -102,6 +102,11 @@ func owesUntilOff(in slot.Input, d slot.Decision) string {
 			continue
 		}
 		status := statusAfter(d, drop.Claim)
+		if status.Reason == v2.ReasonSuperseded && slices.ContainsFunc(in.Claims, func(c *v2.NodeClaim) bool {
+			return facts.Wanted(c, in.Slot) && facts.Committed(c)
+		}) {
+			continue // its machine was taken over before it was marked
+		}
 		off := meta.FindStatusCondition(status.Conditions, v2.ConditionMachineObservedOff)
 		if off == nil || !slices.Contains(words("ObservedOff AssumedOff Released NothingBought"), off.Reason) {
 			return wrong("claim %s", drop.Claim.Name)

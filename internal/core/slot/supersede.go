@@ -13,16 +13,10 @@ import (
 // supersede lets the newest of several wanted claims take the slot over from the others. Nothing starts until it has
 // settled: the provider that lost a race withdraws its own claim within that time.
 func supersede(r *run) {
-	var wanted []*claim
-	for _, c := range r.claims {
-		if facts.Wanted(c.NodeClaim, r.in.Slot) {
-			wanted = append(wanted, c)
-		}
-	}
-	if len(wanted) < 2 {
+	winner, losers := r.rivals()
+	if len(losers) == 0 {
 		return
 	}
-	winner, losers := wanted[0], wanted[1:]
 	if !r.passed(winner.CreationTimestamp.Add(r.policy.SupersedeSettle)) {
 		r.frozen = true
 		return
@@ -35,6 +29,22 @@ func supersede(r *run) {
 		r.noteClaim(loser, false, v2.EventClaimSuperseded, fmt.Sprintf("superseded by the newer claim %s", winner.Name))
 		r.dropFinalizer(loser)
 	}
+}
+
+// rivals are the newest wanted claim, and those from which it takes the slot over: the other wanted ones and, where it has
+// the machine already, one that was marked before its own end was saved. That one must not switch the machine off.
+func (r *run) rivals() (winner *claim, losers []*claim) {
+	for _, c := range r.claims {
+		switch wanted := facts.Wanted(c.NodeClaim, r.in.Slot); {
+		case wanted && winner == nil:
+			winner = c
+		case wanted:
+			losers = append(losers, c)
+		case winner != nil && facts.Committed(winner.NodeClaim) && facts.Live(c.NodeClaim) && facts.Committed(c.NodeClaim):
+			losers = append(losers, c)
+		}
+	}
+	return winner, losers
 }
 
 // mostAdvanced is the claim that carries the machine: ready before booting before pending, the newest first.
