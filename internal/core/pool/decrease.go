@@ -51,7 +51,7 @@ func (s *Summary) cancelable(v View) (errored []*v2.NodeClaim, pending [][]*v2.N
 		switch {
 		case instance.State == Errored:
 			errored = append(errored, instance.Claim)
-		case instance.State == Creating && instance.Phase == v2.ClaimPending:
+		case instance.State == Creating && instance.Phase == v2.ClaimPending && !v.find(instance.Slot).bought(instance.Claim):
 			claims, _ := v.find(instance.Slot).wanted()
 			slices.SortFunc(claims, older)
 			pending = append(pending, claims)
@@ -62,6 +62,11 @@ func (s *Summary) cancelable(v View) (errored []*v2.NodeClaim, pending [][]*v2.N
 	slices.SortFunc(errored, older)
 	slices.SortFunc(pending, func(a, b []*v2.NodeClaim) int { return older(a[0], b[0]) })
 	return errored, pending, booting
+}
+
+// bought is whether the claim's own startup Job is under way, though its status may not say so: it was stripped.
+func (s Slot) bought(claim *v2.NodeClaim) bool {
+	return strings.HasPrefix(s.UnfinishedJob, claim.Name+"-up-")
 }
 
 func older(a, b *v2.NodeClaim) int {

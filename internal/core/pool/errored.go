@@ -55,9 +55,9 @@ func erroredBoots(v View, parts []Part) map[string]*v2.NodeClaim {
 	return errored
 }
 
-// failedBoot is the slot's newest failed boot that nobody has answered, or nil.
+// failedBoot is the slot's newest failed boot that nobody has answered, or nil. Where no client asks, nobody is shown it.
 func failedBoot(v View, s Slot) *v2.NodeClaim {
-	if v.Group == nil || s.Object == nil || s.Object.DeletionTimestamp != nil {
+	if v.Group == nil || Engine(v.Group) != v2.EngineClusterAutoscaler || s.Object == nil || s.Object.DeletionTimestamp != nil {
 		return nil
 	}
 	if _, wanted := s.wanted(); wanted != nil {

@@ -20,6 +20,13 @@ func job(slot string, conditions ...batchv1.JobCondition) *batchv1.Job {
 	}
 }
 
+// jobNamed is an unfinished Job of that name.
+func jobNamed(name, slot string) *batchv1.Job {
+	j := job(slot)
+	j.Name = name
+	return j
+}
+
 func TestOfferable(t *testing.T) {
 	complete := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}
 	for name, test := range map[string]struct {

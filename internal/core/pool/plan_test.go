@@ -107,6 +107,12 @@ func TestPlanDecrease(t *testing.T) {
 			objects: []metav1.Object{group(), slot("a"), claim("a", 1, v2.ClaimReady), claim("a", 2, "")}, delta: -1,
 			fault: Busy, says: "0 booting, 1 ready",
 		},
+		"a claim whose startup Job runs was bought, though its status is gone": {
+			objects: []metav1.Object{group(), slot("a"), claim("a", 1, ""), jobNamed("a-1-up-1", "a")}, delta: -1, fault: Busy, says: "1 booting",
+		},
+		"a claim that waits for another's Job was not": {
+			objects: []metav1.Object{group(), slot("a"), claim("a", 1, ""), jobNamed("a-0-down-1", "a")}, delta: -1, pending: []string{"a-1"},
+		},
 		"all committed": {
 			objects: []metav1.Object{group(), slot("a"), slot("b"), slot("c"), claim("a", 1, v2.ClaimBooting), claim("b", 1, v2.ClaimBooting), claim("c", 1, v2.ClaimReady)},
 			delta:   -1, fault: Busy, says: "2 booting, 1 ready",

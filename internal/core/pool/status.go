@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
 )
 
 // Reasons of a group's conditions.
@@ -26,6 +27,7 @@ const (
 	ReasonJobsStart       = "JobsStart"
 	ReasonWithinBudget    = "WithinBudget"
 	ReasonNearBudget      = "NearBudget"
+	ReasonOverBudget      = "OverBudget"
 	ReasonCoolingOff      = "CoolingOff"
 	ReasonNoBootsYet      = "NoBootsYet"
 )
@@ -146,30 +148,55 @@ func newestJob(s Slot) *v2.JobRecord {
 }
 
 func bootsCondition(v View, boots []int64) metav1.Condition {
-	condition := metav1.Condition{Type: v2.ConditionBootsHealthy}
-	var cooling []string
-	for _, s := range v.own() {
-		if refusal := coolingOff(v, s); refusal != nil {
-			cooling = append(cooling, s.Name+" "+refusal.Detail())
-		}
-	}
+	condition := metav1.Condition{Type: v2.ConditionBootsHealthy, Status: metav1.ConditionFalse}
+	cooling, late := troubledSlots(v)
 	p95, budget := percentile95(boots), v.Policy.EffectiveBudget()
 	switch {
 	case len(cooling) > 0:
-		condition.Status, condition.Reason = metav1.ConditionFalse, ReasonCoolingOff
-		condition.Message = "Boots keep failing: " + named(cooling)
+		condition.Reason, condition.Message = ReasonCoolingOff, "Boots keep failing: "+named(append(cooling, late...))
+	case len(late) > 0:
+		condition.Reason, condition.Message = ReasonOverBudget, "Boots take longer than they may: "+named(late)
 	case p95 == nil:
 		condition.Status, condition.Reason = metav1.ConditionUnknown, ReasonNoBootsYet
 		condition.Message = "No slot's newest episode reached ready"
 	case float64(*p95) > nearBudget*budget.Seconds():
-		condition.Status, condition.Reason = metav1.ConditionFalse, ReasonNearBudget
-		condition.Message = fmt.Sprintf("A boot takes up to %s of the %s it has; raise spec.timeouts or spec.maxNodeProvisionTime",
-			time.Duration(*p95)*time.Second, budget)
+		condition.Reason = ReasonNearBudget
+		condition.Message = fmt.Sprintf("A boot takes up to %s of the %s it has; %s", time.Duration(*p95)*time.Second, budget, raiseBudget)
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonWithinBudget
 		condition.Message = fmt.Sprintf("A boot takes up to %s of the %s it has", time.Duration(*p95)*time.Second, budget)
 	}
 	return condition
+}
+
+const raiseBudget = "raise spec.timeouts or spec.maxNodeProvisionTime"
+
+// troubledSlots are the slots that cool off, and those whose machine registered when its time was over.
+func troubledSlots(v View) (cooling, late []string) {
+	for _, s := range v.own() {
+		if refusal := coolingOff(v, s); refusal != nil {
+			cooling = append(cooling, s.Name+" "+refusal.Detail())
+		}
+		if took := lateBoot(s); took > 0 {
+			late = append(late, fmt.Sprintf("%s registered %s after the request, and a boot has %s: %s",
+				s.Name, took, v.Policy.EffectiveBudget(), raiseBudget))
+		}
+	}
+	return cooling, late
+}
+
+// lateBoot is how long the slot's newest boot took, if that failed by its deadline and its kubelet reported all the same;
+// else zero.
+func lateBoot(s Slot) time.Duration {
+	claim := facts.Newest(s.Claims)
+	if claim == nil || claim.Status.Reason != v2.ReasonDeadlineExceeded {
+		return 0
+	}
+	registered := meta.FindStatusCondition(claim.Status.Conditions, v2.ConditionRegistered)
+	if registered == nil || registered.Status != metav1.ConditionTrue || registered.LastTransitionTime.Before(claim.Status.FinishedAt) {
+		return 0
+	}
+	return registered.LastTransitionTime.Sub(facts.RequestedAt(claim))
 }
 
 // bootSeconds are the times from request to ready of the slots' newest episodes, where those reached ready, ascending.

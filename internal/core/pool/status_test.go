@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -41,7 +42,24 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+func TestBootsThatFailTellTheTimeTheyTook(t *testing.T) {
+	status := Status(view(group(), slot("a", failuresOf(3, 7*time.Minute)), claim("a", 1, "", failed(v2.ReasonDeadlineExceeded), func(c *v2.NodeClaim) {
+		c.CreationTimestamp = *at(-20 * time.Minute)
+		c.Status.FinishedAt = at(-7 * time.Minute)
+		c.Status.Conditions = []metav1.Condition{{Type: v2.ConditionRegistered, Status: "True", LastTransitionTime: *at(-6 * time.Minute)}}
+	})), v2.GroupStatus{})
+	boots := meta.FindStatusCondition(status.Conditions, v2.ConditionBootsHealthy)
+	if boots.Reason != ReasonCoolingOff || !strings.Contains(boots.Message, "a registered 14m0s after the request, and a boot has 12m10s") {
+		t.Errorf("got %+v", boots)
+	}
+}
+
 func TestStatusConditions(t *testing.T) {
+	cameLate := func(c *v2.NodeClaim) {
+		c.CreationTimestamp = *at(-20 * time.Minute)
+		c.Status.Conditions = []metav1.Condition{{Type: v2.ConditionRegistered, Status: "True", LastTransitionTime: *at(-6 * time.Minute)}}
+		c.Status.FinishedAt = at(-7 * time.Minute)
+	}
 	for name, test := range map[string]struct {
 		objects []metav1.Object
 		kind    string
@@ -58,6 +76,8 @@ func TestStatusConditions(t *testing.T) {
 		"Jobs start":              {[]metav1.Object{group(), slot("a")}, v2.ConditionPowerJobsFailing, "False", ReasonJobsStart},
 		"no boots yet":            {[]metav1.Object{group(), slot("a")}, v2.ConditionBootsHealthy, "Unknown", ReasonNoBootsYet},
 		"boots that keep failing": {[]metav1.Object{group(), slot("a", failuresOf(3, 0))}, v2.ConditionBootsHealthy, "False", ReasonCoolingOff},
+		"a boot that registered when its time was over": {[]metav1.Object{group(), slot("a"),
+			claim("a", 1, "", failed(v2.ReasonDeadlineExceeded), cameLate)}, v2.ConditionBootsHealthy, "False", ReasonOverBudget},
 		"the newest Job never started": {[]metav1.Object{group(), slot("a"), claim("a", 1, v2.ClaimFailed, func(c *v2.NodeClaim) {
 			c.Status.Jobs = []v2.JobRecord{{CreatedAt: at(-time.Hour)}, {CreatedAt: at(-time.Minute), Outcome: v2.JobNeverStarted}}
 		})}, v2.ConditionPowerJobsFailing, "True", ReasonNeverStarted},

@@ -104,6 +104,10 @@ func TestSummary(t *testing.T) {
 			objects: []metav1.Object{group(), slot("a"), slot("b"), claim("a", 1, "", failed(v2.ReasonStartupJobTimeout), neverRan)},
 			want:    []line{{"homelab://a", Errored, "StartupJobTimeout"}}, target: 1, most: 2,
 		},
+		"a failed boot of a pool that no client asks for is out at once": {
+			objects: []metav1.Object{group(func(g *v2.Group) { g.Spec.Engine = v2.EngineNone }), slot("a"),
+				claim("a", 1, "", failed(v2.ReasonDeadlineExceeded))}, most: 1,
+		},
 		"an answered failure is out": {
 			objects: []metav1.Object{group(), slot("a"), claim("a", 1, "", failed(v2.ReasonDeadlineExceeded), answered)}, most: 1,
 		},
