@@ -23,6 +23,8 @@ type JobReading struct {
 	ExitCode *int32
 	// Message is the container's last output line, or why the Job has no pod or failed.
 	Message string
+	// Waiting is why a pod of the Job does not run: it finds no place, or its image does not come. Empty: no pod waits.
+	Waiting string
 }
 
 // maxJobMessage bounds what a record keeps of a Job's output.
@@ -33,6 +35,9 @@ func ReadJob(job *batchv1.Job, pods []*corev1.Pod) JobReading {
 	var r JobReading
 	for _, pod := range pods {
 		readPod(&r, pod)
+	}
+	if r.Message == "" {
+		r.Message = r.Waiting
 	}
 	for _, condition := range job.Status.Conditions {
 		if condition.Status != corev1.ConditionTrue {
@@ -56,7 +61,7 @@ func ReadJob(job *batchv1.Job, pods []*corev1.Pod) JobReading {
 		// The pod was collected before it was read; a Job that succeeded had a container that ran.
 		r.StartedAt = job.Status.StartTime.Time
 	}
-	r.Message = lastLine(r.Message)
+	r.Message, r.Waiting = lastLine(r.Message), lastLine(r.Waiting)
 	return r
 }
 
@@ -76,15 +81,13 @@ func readPod(r *JobReading, pod *corev1.Pod) {
 			r.started(state.Terminated.StartedAt.Time)
 			code := state.Terminated.ExitCode
 			r.ExitCode, r.Message = &code, state.Terminated.Message
-		case state.Waiting != nil && r.Message == "":
-			r.Message = strings.TrimSpace(state.Waiting.Reason + ": " + state.Waiting.Message)
+		case state.Waiting != nil && r.Waiting == "":
+			r.Waiting = strings.TrimSuffix(state.Waiting.Reason+": "+state.Waiting.Message, ": ")
 		}
 	}
-	if r.StartedAt.IsZero() && r.Message == "" {
-		for _, condition := range pod.Status.Conditions {
-			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-				r.Message = condition.Reason + ": " + condition.Message
-			}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && r.Waiting == "" {
+			r.Waiting = condition.Reason + ": " + condition.Message
 		}
 	}
 }

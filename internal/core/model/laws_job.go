@@ -88,12 +88,13 @@ func countsOnce(in slot.Input, d slot.Decision) string {
 	return ""
 }
 
-// newlyStarted is how many shutdown Jobs are first seen to have started.
+// newlyStarted is how many shutdown Jobs are first seen to have started, or to be gone before that could be seen.
 func newlyStarted(before, after []v2.JobRecord) int32 {
+	spent := func(r v2.JobRecord) bool { return r.StartedAt != nil || r.Outcome == v2.JobUnknown }
 	var n int32
 	for _, record := range after {
-		if record.Operation == v2.OperationShutdown && record.StartedAt != nil &&
-			!slices.ContainsFunc(before, func(b v2.JobRecord) bool { return b.Name == record.Name && b.StartedAt != nil }) {
+		if record.Operation == v2.OperationShutdown && spent(record) &&
+			!slices.ContainsFunc(before, func(b v2.JobRecord) bool { return b.Name == record.Name && spent(b) }) {
 			n++
 		}
 	}

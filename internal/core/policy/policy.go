@@ -65,6 +65,9 @@ type Policy struct {
 	PowerConflict time.Duration
 	// ReadingMaxAge is the age past which an out-of-band reading counts as unknown (5m).
 	ReadingMaxAge time.Duration
+	// JobPatience is how long a lifecycle Job may be without a running container before somebody is told (1m): an image
+	// takes that long at times.
+	JobPatience time.Duration
 	// StaleTaint is the age of a scale-down taint on a ready claim's kubeNode that is worth an event (10m).
 	StaleTaint time.Duration
 	// ClaimTTL is how long an ended claim is kept when it does not say itself (3600s).
@@ -117,6 +120,7 @@ func Default() Policy {
 		SupersedeSettle:     10 * time.Second,
 		PowerConflict:       2 * time.Minute,
 		ReadingMaxAge:       5 * time.Minute,
+		JobPatience:         time.Minute,
 		StaleTaint:          10 * time.Minute,
 		ClaimTTL:            time.Hour,
 		ErroredFor:          2 * time.Minute,

@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -74,7 +75,8 @@ func (r *run) missing(c *claim) string {
 		return "the machine registered but was not through the readiness gate"
 	}
 	if last := lastJob(c.Status.Jobs, v2.OperationStartup); last != nil && last.Outcome == v2.JobSucceeded {
-		return fmt.Sprintf("startup Job %s succeeded, but no kubelet reported as %s", last.Name, r.in.Slot.Spec.KubernetesNodeName)
+		return fmt.Sprintf("startup Job %s succeeded, but no kubelet reported as %s (no power, a boot that hangs, or a kubelet "+
+			"that is refused, as after its disk was replaced)", last.Name, r.in.Slot.Spec.KubernetesNodeName)
 	}
 	return "no kubelet reported as " + r.in.Slot.Spec.KubernetesNodeName
 }
@@ -149,17 +151,21 @@ func (r *run) giveUpJob(record *v2.JobRecord, limit time.Duration) {
 	if record.StartedAt == nil {
 		record.Outcome, why = v2.JobNeverStarted, "never got a running pod"
 	}
-	record.Message = joinSentence(fmt.Sprintf("%s within %s", why, limit), r.jobComplaint(record))
+	complaint := r.jobComplaint(record)
+	if complaint == noPod {
+		complaint = "" // said already
+	}
+	record.Message = joinSentence(fmt.Sprintf("%s within %s", why, limit), complaint)
 }
 
-// jobComplaint is what the Job or its pod says about not running.
+// jobComplaint is what the Job or its pod says about not running, else what is remembered of it.
 func (r *run) jobComplaint(record *v2.JobRecord) string {
 	for i := range r.in.Jobs {
 		if j := &r.in.Jobs[i]; j.UID == record.UID {
-			return facts.ReadJob(j.Job, j.Pods).Message
+			return cmp.Or(complaint(j), facts.ReadJob(j.Job, j.Pods).Message, record.Message)
 		}
 	}
-	return ""
+	return record.Message
 }
 
 func (r *run) fail(c *claim, reason v2.ClaimReason, message string) {

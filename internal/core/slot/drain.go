@@ -29,16 +29,12 @@ func (r *run) drained(v *reversal) bool {
 		r.drainCondition(v, metav1.ConditionTrue, "Drained", "no pods are left to evict")
 		return true
 	}
-	since := v.drainSince
-	if since.IsZero() {
-		since = r.in.Now
-	}
-	if r.passed(r.unheld(since).Add(r.policy.Drain)) {
-		r.drainCondition(v, metav1.ConditionFalse, reasonDrainTimeout,
-			fmt.Sprintf("gave up after %s with pods left: %s", r.policy.Drain, r.describeLeft(left)))
+	if r.passed(r.drainStart(v).Add(r.policy.Drain)) {
+		v.left = fmt.Sprintf("gave up draining after %s with pods left: %s", r.policy.Drain, r.describeLeft(left))
+		r.drainCondition(v, metav1.ConditionFalse, reasonDrainTimeout, v.left)
 		return true
 	}
-	r.drainCondition(v, metav1.ConditionFalse, "Draining", "evicting "+r.describeLeft(left))
+	r.draining(v, left)
 	for _, pod := range left {
 		if pod.DeletionTimestamp == nil {
 			r.act(Evict{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID})
@@ -46,6 +42,29 @@ func (r *run) drained(v *reversal) bool {
 	}
 	r.wake(r.in.Now.Add(drainRetry))
 	return false
+}
+
+// draining shows what is left, and tells once when a budget holds pods back: nobody but its owner can let them go.
+func (r *run) draining(v *reversal, left []*corev1.Pod) {
+	reason, message := "Draining", "evicting "+r.describeLeft(left)
+	if !slices.ContainsFunc(left, func(pod *corev1.Pod) bool { return r.blockedBy(pod) != "" }) {
+		r.drainCondition(v, metav1.ConditionFalse, reason, message)
+		return
+	}
+	reason = "HeldBack"
+	if v.claim != nil && conditionReason(v.claim.Status.Conditions, v2.ConditionDrained) != reason {
+		r.noteSlot(v.claim, true, v2.EventScaleDownDeferred, fmt.Sprintf("%s; the machine goes down without them %s",
+			message, instant(r.drainStart(v).Add(r.policy.Drain))))
+	}
+	r.drainCondition(v, metav1.ConditionFalse, reason, message)
+}
+
+// drainStart is from when the time for the drain counts.
+func (r *run) drainStart(v *reversal) time.Time {
+	if v.drainSince.IsZero() {
+		return r.in.Now
+	}
+	return r.unheld(v.drainSince)
 }
 
 func (r *run) drainCondition(v *reversal, status metav1.ConditionStatus, reason, message string) {

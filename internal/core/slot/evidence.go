@@ -1,6 +1,8 @@
 package slot
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -32,13 +34,14 @@ func (r *run) readPower() {
 
 // readJobs brings the records of lifecycle Jobs up to what the Jobs say. A record with a uid whose Job is gone ends as
 // Unknown: it is judged by evidence and never run again under the same number.
-func (r *run) readJobs(records *[]v2.JobRecord, owner types.UID) {
+// The claim is nil for the Jobs of an unclaimed machine.
+func (r *run) readJobs(c *claim, records *[]v2.JobRecord, owner types.UID) {
 	for i := range *records {
 		record := &(*records)[i]
 		found := r.findJob(record, owner)
 		switch {
 		case found != nil:
-			r.readJob(record, found)
+			r.readJob(c, *records, record, found)
 		case record.UID != "" && record.Outcome == "":
 			r.assume(Absence{Kind: KindJob, Name: record.Name, UID: record.UID})
 			record.Outcome, record.FinishedAt = v2.JobUnknown, &r.now
@@ -47,25 +50,87 @@ func (r *run) readJobs(records *[]v2.JobRecord, owner types.UID) {
 	}
 }
 
-func (r *run) readJob(record *v2.JobRecord, found *Job) {
+func (r *run) readJob(c *claim, records []v2.JobRecord, record *v2.JobRecord, found *Job) {
 	reading := facts.ReadJob(found.Job, found.Pods)
 	record.UID = found.UID
 	if record.StartedAt == nil && !reading.StartedAt.IsZero() {
 		record.StartedAt = &r.now
 	}
-	if reading.Finished && record.Outcome == "" {
+	switch {
+	case reading.Finished && record.Outcome == "":
+		if reading.Outcome == v2.JobNeverStarted {
+			// The Job only says that its time was over; its pod, or what is remembered of it, says why.
+			reading.Message = cmp.Or(complaint(found), record.Message, reading.Message)
+		}
 		record.Outcome, record.FinishedAt = reading.Outcome, &r.now
 		record.ExitCode, record.Message = reading.ExitCode, reading.Message
+	case record.Outcome == "":
+		r.stalled(c, records, record, found)
 	}
 	if reading.Finished && found.Spec.TTLSecondsAfterFinished == nil && r.in.Slot != nil {
 		r.act(SetJobTTL{Name: found.Name, UID: found.UID, Seconds: job.TTL(r.in.Slot, record.Operation)})
 	}
 }
 
-// countShutdowns counts a shutdown Job when it is first seen to have started: one attempt a Job, never one a pass.
+// stalled tells of a Job whose container does not run though it has had time to: its pod finds no place, its image does
+// not come, or it got no pod at all. Why stays on record, for the pod may be gone when the Job ends. Of Jobs that fail to
+// start one after the other only the first is told.
+func (r *run) stalled(c *claim, records []v2.JobRecord, record *v2.JobRecord, found *Job) {
+	if record.StartedAt != nil || record.CreatedAt == nil || record.Message != "" || found.DeletionTimestamp != nil ||
+		record.Operation == v2.OperationStartup && (c.Status.Phase != v2.ClaimBooting || r.kubeletOn) ||
+		!r.passed(record.CreatedAt.Add(r.policy.JobPatience)) {
+		return
+	}
+	record.Message = cmp.Or(complaint(found), noPod)
+	if former := formerJob(records, record); former != nil && former.Outcome == v2.JobNeverStarted {
+		return
+	}
+	reason := v2.EventScaleUpDeferred
+	if record.Operation == v2.OperationShutdown {
+		reason = v2.EventScaleDownDeferred
+	}
+	r.noteSlot(c, true, reason, fmt.Sprintf("Job %s has not started for %s: %s", record.Name, r.policy.JobPatience, record.Message))
+}
+
+// noPod is what there is to say about a Job of which nothing is known but that it does not run.
+const noPod = "it got no pod"
+
+// complaint is what the pod of a Job, or the cluster's events about a Job without one, say about its not running.
+func complaint(j *Job) string {
+	reading := facts.ReadJob(j.Job, j.Pods)
+	why := cmp.Or(reading.Waiting, j.Complaint)
+	if why == "" && reading.StartedAt.IsZero() && len(j.Pods) > 0 {
+		return "its pod does not run"
+	}
+	return why
+}
+
+// formerJob is the Job of the same operation before this one, or nil.
+func formerJob(records []v2.JobRecord, record *v2.JobRecord) *v2.JobRecord {
+	var former *v2.JobRecord
+	for i := range records {
+		if &records[i] == record {
+			return former
+		}
+		if records[i].Operation == record.Operation {
+			former = &records[i]
+		}
+	}
+	return nil
+}
+
+// countShutdowns counts a shutdown Job when it is first seen to have started: one attempt a Job, never one a pass. One
+// that was gone before its start was seen may have started: it proves nothing, but it spends an attempt, so that Jobs
+// which always vanish unread are bounded too.
 func (r *run) countShutdowns(before, after []v2.JobRecord, attempts *int32, last **metav1.Time) {
-	for i, record := range after {
-		if record.Operation == v2.OperationShutdown && record.StartedAt != nil && before[i].StartedAt == nil {
+	for _, record := range after {
+		var was v2.JobRecord
+		if i := slices.IndexFunc(before, func(r v2.JobRecord) bool { return r.Name == record.Name }); i >= 0 {
+			was = before[i]
+		}
+		started := record.StartedAt != nil && was.StartedAt == nil
+		vanished := record.StartedAt == nil && record.Outcome == v2.JobUnknown && was.Outcome == ""
+		if record.Operation == v2.OperationShutdown && (started || vanished) {
 			*attempts++
 			*last = &r.now
 		}

@@ -31,7 +31,8 @@ func join(r *run) {
 		r.stamp(c, true)
 		r.lift(true)
 	case v2.ClaimReady:
-		r.stamp(c, false)
+		// A kubeNode without our label is a new object: somebody deleted the former one, and the kubelet registered again.
+		r.stamp(c, r.in.KubeNode.Labels[v2.LabelNode] == "")
 	}
 }
 

@@ -28,6 +28,8 @@ type reversal struct {
 	notBefore time.Time
 	// drainSince is when draining began; zero: it begins now.
 	drainSince time.Time
+	// left says which pods the drain left behind when its time was over; empty: none.
+	left string
 }
 
 // reverse takes down the machine of claims that are no longer wanted: cordon, drain, shutdown Job, off believed or
@@ -38,6 +40,7 @@ func reverse(r *run) {
 		return
 	}
 	c := owing[0]
+	r.registerLate(c)
 	belief, waits := r.nothingBought(c)
 	if belief == nil && !waits {
 		belief = r.switchOff(r.claimReversal(c))
@@ -49,6 +52,14 @@ func reverse(r *run) {
 		r.endReversal(c, belief)
 	}
 	r.settleOff(belief, owing[0])
+}
+
+// registerLate records a kubelet that reports only now that its boot is being reversed: how long the boot took is what
+// the budget should have been.
+func (r *run) registerLate(c *claim) {
+	if r.kubeletOn && !registered(c) && !facts.ReachedReady(c.NodeClaim) {
+		r.register(c)
+	}
 }
 
 func (r *run) claimReversal(c *claim) *reversal {
@@ -212,6 +223,10 @@ func (r *run) newShutdown(v *reversal, n int32) {
 	*v.jobs = addRecord(*v.jobs, created.record)
 	r.act(created.action)
 	if first {
-		r.noteSlot(v.claim, false, v2.EventScaleDownRequested, "switching the machine off with Job "+created.record.Name)
+		message := "switching the machine off with Job " + created.record.Name
+		if v.left != "" {
+			message += "; " + v.left
+		}
+		r.noteSlot(v.claim, v.left != "", v2.EventScaleDownRequested, message)
 	}
 }

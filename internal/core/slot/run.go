@@ -66,11 +66,11 @@ func newRun(in Input) *run {
 	r.readPower()
 	for _, c := range r.claims {
 		r.admit(c)
-		r.readJobs(&c.Status.Jobs, c.UID)
+		r.readJobs(c, &c.Status.Jobs, c.UID)
 		r.countShutdowns(c.seen.Status.Jobs, c.Status.Jobs, &c.Status.ShutdownAttempts, &c.Status.LastShutdownAttemptAt)
 	}
 	if u := r.slot.Unclaimed; u != nil && in.Slot != nil {
-		r.readJobs(&u.Jobs, in.Slot.UID)
+		r.readJobs(nil, &u.Jobs, in.Slot.UID)
 		r.countShutdowns(in.Slot.Status.Unclaimed.Jobs, u.Jobs, &u.ShutdownAttempts, &u.LastShutdownAttemptAt)
 	}
 	return r

@@ -52,6 +52,9 @@ func (r *run) settling(v *reversal) bool {
 // attemptsSpent decides what follows a spent streak.
 func (r *run) attemptsSpent(v *reversal, last *v2.JobRecord) *offBelief {
 	if !r.signOfLife(v) {
+		if firstStart(*v.jobs).IsZero() && !r.passed(r.silentSince.Add(r.policy.ShutdownSettle)) {
+			return nil // no Job was seen to start, so that this silence has yet to last
+		}
 		return &offBelief{source: v2.PowerSourceAssumed, assumed: true, why: fmt.Sprintf(
 			"assumed off: %d shutdown Jobs brought no sign of life; %s", *v.attempts, describeJob(last))}
 	}

@@ -72,16 +72,20 @@ func commands() map[string]command {
 		"unclaimed-policy": func(w *world, args []string, _ *datadriven.TestData) {
 			w.groups["workers"].Spec.UnclaimedMachines = v2.UnclaimedPolicy(args[0])
 		},
-		"pod": func(w *world, args []string, _ *datadriven.TestData) {
-			pod := &corev1.Pod{ObjectMeta: w.meta(args[0])}
-			pod.Namespace = "default"
-			w.pods = append(w.pods, pod)
+		"pod":    func(w *world, args []string, _ *datadriven.TestData) { w.newPod(args[0]) },
+		"budget": func(w *world, args []string, _ *datadriven.TestData) { w.newBudget(args[0]) },
+		"declare-taint": func(w *world, args []string, _ *datadriven.TestData) {
+			w.slot.Spec.NodeTaints = append(w.slot.Spec.NodeTaints, corev1.Taint{Key: args[0], Effect: corev1.TaintEffectNoSchedule})
 		},
-		"manager":   func(w *world, args []string, _ *datadriven.TestData) { w.down = args[0] == "stops" },
-		"deletions": func(w *world, args []string, _ *datadriven.TestData) { w.linger = args[0] == "linger" },
-		"restore":   func(w *world, _ []string, _ *datadriven.TestData) { w.restore() },
-		"recreate":  func(w *world, _ []string, _ *datadriven.TestData) { w.newSlot() },
-		"resume":    func(w *world, args []string, _ *datadriven.TestData) { w.claim(args[0]).Status.ShutdownAttempts = 0 },
+		"kubeNode": func(w *world, _ []string, _ *datadriven.TestData) {
+			fmt.Fprintf(&w.printed, "labels %v\ntaints %v\n", w.kubeNode.Labels, w.kubeNode.Spec.Taints)
+		},
+		"manager":      func(w *world, args []string, _ *datadriven.TestData) { w.down = args[0] == "stops" },
+		"deletions":    func(w *world, args []string, _ *datadriven.TestData) { w.linger = args[0] == "linger" },
+		"restore":      func(w *world, _ []string, _ *datadriven.TestData) { w.restore() },
+		"recreate":     func(w *world, _ []string, _ *datadriven.TestData) { w.newSlot() },
+		"resume":       func(w *world, args []string, _ *datadriven.TestData) { w.claim(args[0]).Status.ShutdownAttempts = 0 },
+		"strip-status": func(w *world, args []string, _ *datadriven.TestData) { w.claim(args[0]).Status = v2.NodeClaimStatus{} },
 		"strip-finalizer": func(w *world, args []string, _ *datadriven.TestData) {
 			w.claim(args[0]).Finalizers = nil
 			w.collectGarbage()
@@ -128,6 +132,10 @@ func (w *world) job(operation, what, message string) {
 		w.jobEnds(operation, batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded, 137, message)
 	case "never-starts":
 		w.jobEnds(operation, batchv1.JobFailed, "NeverStarted", 0, message)
+	case "finds-no-place":
+		w.jobWaits(operation, message)
+	case "gets-no-pod":
+		w.jobGetsNoPod(operation, message)
 	case "deleted":
 		gone := w.lastJobOf(operation)
 		w.apply(DeleteJob{UID: gone.UID})

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,7 @@ type world struct {
 	jobs      []Job
 	kubeNode  *corev1.Node
 	pods      []*corev1.Pod
+	budgets   []*policyv1.PodDisruptionBudget
 	reading   facts.Reading
 	protected string
 	wake      time.Time
@@ -37,6 +39,8 @@ type world struct {
 	down bool
 	// linger is whether deleted Jobs stay, with their pods, until somebody says that they are gone.
 	linger bool
+	// last is what was decided last.
+	last []string
 	// printed collects what was decided since the last command.
 	printed strings.Builder
 }
@@ -89,7 +93,7 @@ func (w *world) newClaim(name string) *v2.NodeClaim {
 func (w *world) input() Input {
 	in := Input{
 		Now: w.now, Namespace: "power", Name: worldNode,
-		Slot: w.slot, Claims: w.claims, Jobs: w.jobs, KubeNode: w.kubeNode, Pods: w.pods,
+		Slot: w.slot, Claims: w.claims, Jobs: w.jobs, KubeNode: w.kubeNode, Pods: w.pods, Budgets: w.budgets,
 		OutOfBand: w.reading, Protected: w.protected, AlwaysOn: true,
 	}
 	in.Group = w.groups[facts.GroupOf(w.slot, w.claims)]
@@ -102,9 +106,11 @@ func (w *world) settle() {
 	for range 20 {
 		decision := w.step()
 		w.wake = decision.Wake
-		if decision.Empty() {
+		lines := decision.Lines()
+		if decision.Empty() || slices.Equal(lines, w.last) { // an eviction that is refused is asked for again, and again
 			return
 		}
+		w.last = lines
 		w.print(decision)
 		w.commit(decision)
 	}
@@ -177,7 +183,7 @@ func (w *world) apply(action Action) {
 	case PatchKubeNode:
 		w.kubeNode = a.After.DeepCopy()
 	case Evict:
-		w.pods = slices.DeleteFunc(w.pods, func(p *corev1.Pod) bool { return p.UID == a.UID })
+		w.evict(a)
 	case DeleteKubeNode:
 		w.kubeNode = nil
 	case CreateClaim:
@@ -185,6 +191,31 @@ func (w *world) apply(action Action) {
 		c.UID, c.CreationTimestamp = w.meta("").UID, metav1.NewTime(w.now)
 		w.claims = append(w.claims, c)
 	}
+}
+
+// evict takes a pod away unless a budget of its namespace allows no disruption.
+func (w *world) evict(a Evict) {
+	w.pods = slices.DeleteFunc(w.pods, func(p *corev1.Pod) bool {
+		held := slices.ContainsFunc(w.budgets, func(b *policyv1.PodDisruptionBudget) bool {
+			return b.Namespace == p.Namespace && b.Spec.Selector.MatchLabels["app"] == p.Labels["app"] && b.Status.DisruptionsAllowed == 0
+		})
+		return p.UID == a.UID && !held
+	})
+}
+
+// newPod puts a pod on the machine, of an app of its own name.
+func (w *world) newPod(name string) {
+	pod := &corev1.Pod{ObjectMeta: w.meta(name)}
+	pod.Namespace, pod.Labels = "default", map[string]string{"app": name}
+	w.pods = append(w.pods, pod)
+}
+
+// newBudget makes a budget for the app of that name that allows no disruption.
+func (w *world) newBudget(app string) {
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: w.meta(app)}
+	budget.Namespace = "default"
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+	w.budgets = append(w.budgets, budget)
 }
 
 func (w *world) lingers(deleted DeleteJob) {
@@ -254,11 +285,32 @@ func (w *world) lastJobOf(operation string) Job {
 
 // jobStarts gives the newest Job of an operation a running pod.
 func (w *world) jobStarts(operation string) {
+	w.jobPods(operation, []*corev1.Pod{{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(w.now)}},
+	}}}}})
+}
+
+// jobWaits gives the newest Job of an operation a pod that finds no place to run.
+func (w *world) jobWaits(operation, why string) {
+	w.jobPods(operation, []*corev1.Pod{{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: why,
+	}}}}})
+}
+
+// jobPods gives the newest Job of an operation these pods.
+func (w *world) jobPods(operation string, pods []*corev1.Pod) {
 	for i := range w.jobs {
 		if w.jobs[i].UID == w.lastJobOf(operation).UID {
-			w.jobs[i].Pods = []*corev1.Pod{{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(w.now)}},
-			}}}}}
+			w.jobs[i].Pods = pods
+		}
+	}
+}
+
+// jobGetsNoPod has the cluster complain that it could not make the newest Job's pod.
+func (w *world) jobGetsNoPod(operation, why string) {
+	for i := range w.jobs {
+		if w.jobs[i].UID == w.lastJobOf(operation).UID {
+			w.jobs[i].Complaint = why
 		}
 	}
 }
@@ -266,7 +318,9 @@ func (w *world) jobStarts(operation string) {
 // jobEnds ends the newest Job of an operation, with the container's exit code and last words.
 func (w *world) jobEnds(operation string, condition batchv1.JobConditionType, reason string, code int32, message string) {
 	j := w.lastJobOf(operation)
-	if reason != "NeverStarted" {
+	if reason == "NeverStarted" {
+		w.jobPods(operation, nil) // a pod that waits goes with its Job's end
+	} else {
 		if len(j.Pods) == 0 {
 			w.jobStarts(operation)
 			j = w.lastJobOf(operation)
