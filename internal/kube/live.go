@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -107,6 +108,22 @@ func (l *Live) NoOtherJob(ctx context.Context, namespace, slot, name string) err
 		}
 	}
 	return nil
+}
+
+// JobComplaint is why a Job has no pod, as the cluster's newest warning about it says: a quota, an admission, a missing
+// ServiceAccount. Nothing on the Job itself tells. Empty: nobody complained.
+func (l *Live) JobComplaint(ctx context.Context, job *batchv1.Job) (string, error) {
+	var list corev1.EventList
+	err := l.reader.List(ctx, &list, client.InNamespace(job.Namespace),
+		client.MatchingFields{"involvedObject.uid": string(job.UID), "reason": "FailedCreate"})
+	if err != nil {
+		return "", fmt.Errorf("listing the events about Job %s: %w", job.Name, err)
+	}
+	if len(list.Items) == 0 {
+		return "", nil
+	}
+	newest := slices.MaxFunc(list.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	return newest.Reason + ": " + newest.Message, nil
 }
 
 // Get reads one object; one that does not exist is nil, not an error.

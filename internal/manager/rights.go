@@ -22,7 +22,7 @@ import (
 // +kubebuilder:rbac:groups=infra.homecluster.dev,namespace=homelab-autoscaler-system,resources=nodes/finalizers;nodeclaims/finalizers,verbs=update
 // +kubebuilder:rbac:groups=batch,namespace=homelab-autoscaler-system,resources=jobs,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=homelab-autoscaler-system,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups="",namespace=homelab-autoscaler-system,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",namespace=homelab-autoscaler-system,resources=events,verbs=create;patch;list
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=homelab-autoscaler-system,resources=leases,verbs=get;create;update
 //
 // In the whole cluster: kubeNodes have no namespace, and the pods of a machine that is drained may have any.

@@ -12,7 +12,8 @@ import (
 )
 
 // The manager asks for exactly what the manifests grant. Two rights are not asked for, since a manager can start without
-// them: updates of finalizers, which only a cluster that enforces them wants, and core events, which leader election writes.
+// them: updates of finalizers, which only a cluster that enforces them wants, and core events, which leader election writes
+// and in which a Job's lack of a pod is explained.
 func TestTheRightsAskedForAreThoseGranted(t *testing.T) {
 	source, err := os.ReadFile("rights.go")
 	if err != nil {
@@ -36,7 +37,7 @@ func TestTheRightsAskedForAreThoseGranted(t *testing.T) {
 		asked[right] = true
 	}
 	for _, unasked := range []string{"update nodes/finalizers.infra.homecluster.dev", "update nodeclaims/finalizers.infra.homecluster.dev",
-		"create events", "patch events", "get namespaces"} {
+		"create events", "patch events", "list events", "get namespaces"} {
 		if !granted[unasked] {
 			t.Errorf("not granted: %s", unasked)
 		}

@@ -24,6 +24,7 @@ type Metrics struct {
 	budget     *prometheus.HistogramVec
 	jobs       *prometheus.CounterVec
 	assumedOff *prometheus.CounterVec
+	vanished   *prometheus.CounterVec
 	refused    *prometheus.CounterVec
 	rpc        *prometheus.HistogramVec
 	expiry     *prometheus.GaugeVec
@@ -44,6 +45,8 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 			Help: "Lifecycle Jobs that ended, by group, operation and outcome."}, []string{"group", "operation", "outcome"}),
 		assumedOff: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "machines_assumed_off_total",
 			Help: "Machines that are taken to be off because every shutdown Job was spent without a sign of life, by group."}, []string{"group"}),
+		vanished: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "claims_vanished_total",
+			Help: "Claims that went while a machine was theirs, since somebody took their finalizer off, by group."}, []string{"group"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "writes_refused_total",
 			Help: "Writes that the API server refused because the decision behind them was outdated, by class."}, []string{"class"}),
 		rpc: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: "provider_rpc_seconds",
@@ -53,7 +56,7 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 			Help: "When the certificate of a port ends."}, []string{"port"}),
 	}
 	err := errors.Join(register(registry, &m.finished), register(registry, &m.boot), register(registry, &m.budget),
-		register(registry, &m.jobs), register(registry, &m.assumedOff), register(registry, &m.refused), register(registry, &m.rpc),
+		register(registry, &m.jobs), register(registry, &m.assumedOff), register(registry, &m.vanished), register(registry, &m.refused), register(registry, &m.rpc),
 		register(registry, &m.expiry))
 	if err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
@@ -115,6 +118,18 @@ func (m *Metrics) ClaimSaved(before *v2.NodeClaim, after v2.NodeClaimStatus) {
 		if record.Outcome != "" && !ended(before.Status.Jobs, record) {
 			m.jobs.WithLabelValues(group, string(record.Operation), string(record.Outcome)).Inc()
 		}
+	}
+}
+
+// SlotSaved counts a claim that went while a machine was its own, when a saved slot status first tells of it.
+func (m *Metrics) SlotSaved(before *v2.Node, after v2.NodeStatus) {
+	was, is := before.Status.LastClaim, after.LastClaim
+	if was == nil || is == nil || was.Name != is.Name || was.Phase == is.Phase || was.Phase == v2.ClaimCompleted {
+		return
+	}
+	// A claim that a person deletes is completed; only one that is gone without an end is closed as failed.
+	if is.Phase == v2.ClaimFailed && is.Reason == v2.ReasonDeletedByHand {
+		m.vanished.WithLabelValues(is.Request.Group).Inc()
 	}
 }
 

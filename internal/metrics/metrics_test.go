@@ -74,6 +74,36 @@ func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return values
 }
 
+func TestAClaimThatVanishesIsCountedOnce(t *testing.T) {
+	digest := func(name string, phase v2.ClaimPhase, reason v2.ClaimReason) *v2.ClaimDigest {
+		return &v2.ClaimDigest{Name: name, Phase: phase, Reason: reason, Request: v2.ClaimRequest{Group: "workers"}}
+	}
+	closed := digest("a", v2.ClaimFailed, v2.ReasonDeletedByHand)
+	for name, test := range map[string]struct {
+		before, after *v2.ClaimDigest
+		want          float64
+	}{
+		"closed while ready":             {digest("a", v2.ClaimReady, ""), closed, 1},
+		"closed while booting":           {digest("a", v2.ClaimBooting, ""), closed, 1},
+		"told before":                    {closed, closed, 0},
+		"deleted by a person, and ended": {digest("a", v2.ClaimReady, ""), digest("a", v2.ClaimCompleted, v2.ReasonDeletedByHand), 0},
+		"another episode":                {digest("a", v2.ClaimReady, ""), digest("b", v2.ClaimBooting, ""), 0},
+		"the first episode":              {nil, digest("a", v2.ClaimBooting, ""), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			m, err := New(registry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.SlotSaved(&v2.Node{Status: v2.NodeStatus{LastClaim: test.before}}, v2.NodeStatus{LastClaim: test.after})
+			if got := gather(t, registry)["claims_vanished_total workers"]; got != test.want {
+				t.Errorf("counted %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 func TestTwoManagersOfOneProcessShareTheMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for range 2 {

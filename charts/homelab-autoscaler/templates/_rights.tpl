@@ -42,11 +42,11 @@
 {{- define "homelab-autoscaler.namespaceRules" -}}
 - apiGroups:
   - ""
-  - events.k8s.io
   resources:
   - events
   verbs:
   - create
+  - list
   - patch
 - apiGroups:
   - batch
@@ -67,6 +67,13 @@
   - create
   - get
   - update
+- apiGroups:
+  - events.k8s.io
+  resources:
+  - events
+  verbs:
+  - create
+  - patch
 - apiGroups:
   - infra.homecluster.dev
   resources:

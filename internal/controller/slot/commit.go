@@ -112,5 +112,8 @@ func (c *Committer) announce(ctx context.Context, d slot.Decision) {
 	for _, claim := range d.Claims {
 		c.Metrics.ClaimSaved(claim.Claim, claim.Status)
 	}
+	if d.Slot != nil {
+		c.Metrics.SlotSaved(d.Slot.Slot, d.Slot.Status)
+	}
 	log.FromContext(ctx).Info("committed", "did", strings.Join(d.Lines(), "; "))
 }

@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
@@ -74,9 +75,22 @@ func (o *Observer) jobs(ctx context.Context, in *slot.Input) error {
 		if err := o.Cache.List(ctx, &pods, client.InNamespace(in.Namespace), client.MatchingFields{kube.IndexPodsByJob: string(job.UID)}); err != nil {
 			return fmt.Errorf("listing the pods of Job %s: %w", job.Name, err)
 		}
-		in.Jobs = append(in.Jobs, slot.Job{Job: job, Pods: pointers(pods.Items)})
+		in.Jobs = append(in.Jobs, slot.Job{Job: job, Pods: pointers(pods.Items), Complaint: o.complaint(ctx, job, len(pods.Items))})
 	}
 	return nil
+}
+
+// complaint asks the API server why a Job has no pod, until its end is on record. What it cannot learn is not said: it
+// is a text for people, and no reason to leave a machine alone.
+func (o *Observer) complaint(ctx context.Context, job *batchv1.Job, pods int) string {
+	if pods > 0 || job.Status.Succeeded > 0 || job.Spec.TTLSecondsAfterFinished != nil || job.DeletionTimestamp != nil {
+		return ""
+	}
+	complaint, err := o.Live.JobComplaint(ctx, job)
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("not known why a Job has no pod", "job", job.Name, "because", err.Error())
+	}
+	return complaint
 }
 
 func (o *Observer) kubeNode(ctx context.Context, in *slot.Input) (err error) {
