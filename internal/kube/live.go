@@ -103,7 +103,7 @@ func (l *Live) NoOtherJob(ctx context.Context, namespace, slot, name string) err
 		return fmt.Errorf("listing the Jobs of slot %s: %w", slot, err)
 	}
 	for i := range list.Items {
-		if job := &list.Items[i]; job.Name != name && (job.DeletionTimestamp != nil || !facts.ReadJob(job, nil).Finished) {
+		if job := &list.Items[i]; job.Name != name && facts.JobUnfinished(job) {
 			return fmt.Errorf("lifecycle Job %s of slot %s %w", job.Name, slot, ErrPresent)
 		}
 	}

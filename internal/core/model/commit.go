@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
 	"homecluster.dev/autoscaler/internal/core/slot"
 )
 
@@ -174,8 +175,10 @@ func (c *Commit) create(s *State, job *batchv1.Job) error {
 		if err := c.ownerUnchanged(s, controller(job)); err != nil {
 			return err
 		}
-		if others := unfinishedBut(&s.Objects, job.Name); len(others) > 0 {
-			return fmt.Errorf("%w: Job %s has not ended", errRefused, others[0])
+		for _, other := range s.Jobs {
+			if other.Name != job.Name && facts.JobUnfinished(other.Job) {
+				return fmt.Errorf("%w: Job %s has not ended, or is going away", errRefused, other.Name)
+			}
 		}
 	}
 	return s.createJob(job)

@@ -28,13 +28,11 @@ func oneJob(t *Transition) string {
 	return ""
 }
 
-func unfinished(o *Objects) []string { return unfinishedBut(o, "") }
-
-// unfinishedBut are the unfinished Jobs of other names.
-func unfinishedBut(o *Objects, name string) []string {
+// unfinished are the Jobs that have not ended: two of them work one switch.
+func unfinished(o *Objects) []string {
 	var names []string
 	for i := range o.Jobs {
-		if !finished(&o.Jobs[i]) && o.Jobs[i].Name != name {
+		if !finished(&o.Jobs[i]) {
 			names = append(names, o.Jobs[i].Name)
 		}
 	}

@@ -48,7 +48,7 @@ func erroredBoots(v View, parts []Part) map[string]*v2.NodeClaim {
 		if part.Refusal == nil {
 			others--
 		}
-		if others == 0 || neverStarted(claim) {
+		if others == 0 || facts.BootNeverRan(claim.Status.Jobs) {
 			errored[v.Slots[i].Name] = claim
 		}
 	}
@@ -100,16 +100,6 @@ func (n newestRequests) madeBesides(claim *v2.NodeClaim, at time.Time) bool {
 		other = n[1]
 	}
 	return other != nil && !other.CreationTimestamp.Time.Before(at)
-}
-
-// neverStarted is whether the claim's last startup Job got no container to run: the pool's fault, not the machine's.
-func neverStarted(claim *v2.NodeClaim) bool {
-	for _, job := range slices.Backward(claim.Status.Jobs) {
-		if job.Operation == v2.OperationStartup {
-			return job.Outcome == v2.JobNeverStarted
-		}
-	}
-	return false
 }
 
 func faultOf(claim *v2.NodeClaim) *BootFault {

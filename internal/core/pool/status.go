@@ -117,7 +117,7 @@ func powerJobsCondition(v View) metav1.Condition {
 		Message: "The newest lifecycle Job of every slot got a container to run, or there was none"}
 	var failing []string
 	for _, s := range v.own() {
-		if job := newestJob(s); job != nil && job.Outcome == v2.JobNeverStarted {
+		if job := newestJob(s); facts.NeverRan(job) {
 			failing = append(failing, s.Name+": "+strings.TrimSpace(job.Name+" "+job.Message))
 		}
 	}

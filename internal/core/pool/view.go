@@ -76,7 +76,7 @@ func Assemble(now time.Time, namespace, name string, base policy.Policy, from Ob
 		s.Claims = append(s.Claims, claim)
 	}
 	for _, job := range from.Jobs {
-		if s := slots[job.Labels[v2.LabelNode]]; s != nil && JobUnfinished(job) {
+		if s := slots[job.Labels[v2.LabelNode]]; s != nil && facts.JobUnfinished(job) {
 			s.UnfinishedJob = cmp.Or(s.UnfinishedJob, job.Name)
 		}
 	}
@@ -88,9 +88,6 @@ func Assemble(now time.Time, namespace, name string, base policy.Policy, from Ob
 	}
 	return view
 }
-
-// JobUnfinished is whether a lifecycle Job may still act on its machine.
-func JobUnfinished(job *batchv1.Job) bool { return !facts.ReadJob(job, nil).Finished }
 
 // Groups names the groups in whose views the slot stands: its label's and those of its claims, each once.
 func (s Slot) Groups() []string {

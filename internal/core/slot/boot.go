@@ -75,7 +75,7 @@ func (r *run) startBoot(c *claim) {
 	r.commitSlotFinalizer()
 	c.Status.Attempt = facts.Streak(r.digestBefore(c)) + 1
 	n := int32(1)
-	if last := lastJob(c.Status.Jobs, v2.OperationStartup); last != nil {
+	if last := facts.LastJob(c.Status.Jobs, v2.OperationStartup); last != nil {
 		n = last.N + 1
 	}
 	created := r.newJob(c, v2.OperationStartup, n, c.Name)
@@ -90,7 +90,7 @@ func (r *run) startBoot(c *claim) {
 
 // repairBoot makes the startup Job whose record was saved by a manager that did not live to create it.
 func (r *run) repairBoot(c *claim) {
-	record := lastJob(c.Status.Jobs, v2.OperationStartup)
+	record := facts.LastJob(c.Status.Jobs, v2.OperationStartup)
 	if record == nil || record.UID != "" || record.Outcome != "" || r.hold.Held || !r.noneUnfinished() {
 		return
 	}

@@ -66,7 +66,7 @@ func (r *run) expire(c *claim) {
 func (r *run) orphanJobs() {
 	for i := range r.in.Jobs {
 		j := &r.in.Jobs[i]
-		ended := finished(j.Job)
+		ended := facts.JobFinished(j.Job)
 		controller := metav1.GetControllerOf(j)
 		if controller == nil || j.DeletionTimestamp != nil || ended && j.Spec.TTLSecondsAfterFinished != nil || !r.orphaned(j, controller, ended) {
 			continue

@@ -74,7 +74,7 @@ func (r *run) missing(c *claim) string {
 	if registered(c) {
 		return "the machine registered but was not through the readiness gate"
 	}
-	if last := lastJob(c.Status.Jobs, v2.OperationStartup); last != nil && last.Outcome == v2.JobSucceeded {
+	if last := facts.LastJob(c.Status.Jobs, v2.OperationStartup); last != nil && last.Outcome == v2.JobSucceeded {
 		return fmt.Sprintf("startup Job %s succeeded, but no kubelet reported as %s (no power, a boot that hangs, or a kubelet "+
 			"that is refused, as after its disk was replaced)", last.Name, r.in.Slot.Spec.KubernetesNodeName)
 	}
@@ -100,7 +100,7 @@ func (r *run) gateTimedOut(c *claim) bool {
 // startupEnded reads the startup Job's end, and ends a boot whose Job ended badly. A kubelet that reports outranks
 // whatever the Job says.
 func (r *run) startupEnded(c *claim) bool {
-	record := lastJob(c.Status.Jobs, v2.OperationStartup)
+	record := facts.LastJob(c.Status.Jobs, v2.OperationStartup)
 	if record == nil {
 		return false
 	}

@@ -64,17 +64,11 @@ func (r *run) digestOf(c *claim) *v2.ClaimDigest {
 	if c.Status.ReadyAt == nil {
 		digest.DeadlineAt = c.Spec.DeadlineAt
 	}
-	if facts.Terminal(c.NodeClaim) && c.Status.ReadyAt == nil && neverStarted(c.Status.Jobs) {
+	if facts.Terminal(c.NodeClaim) && c.Status.ReadyAt == nil && facts.BootNeverRan(c.Status.Jobs) {
 		// The pool's fault, not the machine's: it does not count towards the streak.
 		digest.Attempt = max(0, digest.Attempt-1)
 	}
 	return digest
-}
-
-// neverStarted is whether the boot's startup Job never ran.
-func neverStarted(records []v2.JobRecord) bool {
-	last := lastJob(records, v2.OperationStartup)
-	return last != nil && last.Outcome == v2.JobNeverStarted && last.StartedAt == nil
 }
 
 // closeVanished ends the digest of an episode whose claim is gone without an end: somebody took the finalizer off.

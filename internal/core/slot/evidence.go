@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -156,7 +155,7 @@ func (r *run) findJob(record *v2.JobRecord, owner types.UID) *Job {
 func (r *run) unfinished() []*Job {
 	var unfinished []*Job
 	for i := range r.in.Jobs {
-		if j := &r.in.Jobs[i]; j.DeletionTimestamp != nil || !finished(j.Job) {
+		if j := &r.in.Jobs[i]; facts.JobUnfinished(j.Job) {
 			unfinished = append(unfinished, j)
 		}
 	}
@@ -168,8 +167,6 @@ func (r *run) unfinished() []*Job {
 func (r *run) goingDown() bool {
 	return slices.ContainsFunc(r.unfinished(), func(j *Job) bool { return operationOf(j) == v2.OperationShutdown })
 }
-
-func finished(j *batchv1.Job) bool { return facts.ReadJob(j, nil).Finished }
 
 // clearJobs deletes the slot's unfinished Jobs that are not of the operation to keep, and reports whether none is left:
 // the opposite operation starts only when they, and their pods, are seen gone.
@@ -191,16 +188,6 @@ func (r *run) deleteJob(j *Job) {
 	}
 }
 
-// lastJob is the newest record of an operation, or nil.
-func lastJob(records []v2.JobRecord, op v2.Operation) *v2.JobRecord {
-	for i := len(records) - 1; i >= 0; i-- {
-		if records[i].Operation == op {
-			return &records[i]
-		}
-	}
-	return nil
-}
-
 // firstStart is when the first shutdown Job of the records started; zero: none did.
 func firstStart(records []v2.JobRecord) time.Time {
 	for _, record := range records {
@@ -219,7 +206,7 @@ func addRecord(records []v2.JobRecord, record v2.JobRecord) []v2.JobRecord {
 	records = append(records, record)
 	for len(records) > maxRecords {
 		drop := 0
-		if records[0].Operation == v2.OperationStartup && lastJob(records[1:], v2.OperationStartup) == nil {
+		if records[0].Operation == v2.OperationStartup && facts.LastJob(records[1:], v2.OperationStartup) == nil {
 			drop = 1
 		}
 		records = append(records[:drop:drop], records[drop+1:]...)

@@ -45,7 +45,7 @@ func (w *world) checkLaws(before, after Input, d Decision) {
 	}
 	unfinished := 0
 	for _, j := range after.Jobs {
-		if !finished(j.Job) {
+		if !facts.JobFinished(j.Job) {
 			unfinished++
 		}
 	}

@@ -119,7 +119,7 @@ func (r *run) switchOff(v *reversal) *offBelief {
 		return nil
 	}
 	if !v.registered && !r.kubeletOn && !r.passed(v.notBefore) &&
-		(r.reading.State != v2.PowerOn || lastJob(*v.jobs, v2.OperationShutdown) != nil) {
+		(r.reading.State != v2.PowerOn || facts.LastJob(*v.jobs, v2.OperationShutdown) != nil) {
 		return nil
 	}
 	return r.shutdown(v)
@@ -132,7 +132,7 @@ func (r *run) cameBack(v *reversal) {
 		return
 	}
 	if v.claim == nil {
-		if last := lastJob(*v.jobs, v2.OperationShutdown); last != nil && last.N <= r.policy.MaxShutdownAttempts {
+		if last := facts.LastJob(*v.jobs, v2.OperationShutdown); last != nil && last.N <= r.policy.MaxShutdownAttempts {
 			*v.attempts = 0
 		}
 		return
@@ -218,7 +218,7 @@ func (r *run) removeKubeNode() {
 
 // newShutdown records and creates the n-th shutdown Job.
 func (r *run) newShutdown(v *reversal, n int32) {
-	first := lastJob(*v.jobs, v2.OperationShutdown) == nil
+	first := facts.LastJob(*v.jobs, v2.OperationShutdown) == nil
 	created := r.newJob(v.claim, v2.OperationShutdown, n, v.prefix)
 	*v.jobs = addRecord(*v.jobs, created.record)
 	r.act(created.action)

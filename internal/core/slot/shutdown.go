@@ -12,7 +12,7 @@ import (
 // shutdown runs the reversal's Jobs: one at a time, the next no sooner than the settle time after the former ended, at
 // most a streak of them, then a pause (the machine shows life) or the assumption that it is off (it does not).
 func (r *run) shutdown(v *reversal) *offBelief {
-	last := lastJob(*v.jobs, v2.OperationShutdown)
+	last := facts.LastJob(*v.jobs, v2.OperationShutdown)
 	switch {
 	case last == nil:
 		if r.noneUnfinished() { // an earlier reversal's Job may still be going away

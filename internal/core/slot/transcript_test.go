@@ -201,7 +201,7 @@ func (w *world) status() {
 			c.Name, facts.Phase(c), c.Status.Attempt, c.Status.Reason, len(c.Finalizers))
 	}
 	for _, j := range w.jobs {
-		fmt.Fprintf(&w.printed, "job %s: finished %t\n", j.Name, finished(j.Job))
+		fmt.Fprintf(&w.printed, "job %s: finished %t\n", j.Name, facts.JobFinished(j.Job))
 	}
 	if w.kubeNode != nil {
 		ready := corev1.ConditionUnknown

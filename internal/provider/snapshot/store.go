@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
 	"homecluster.dev/autoscaler/internal/core/policy"
 	"homecluster.dev/autoscaler/internal/core/pool"
 )
@@ -71,7 +72,7 @@ func (s *Store) Observe(object client.Object) {
 	case *v2.NodeClaim:
 		s.change(o.Spec.SlotRef.Name, func(e *entry) { e.observe(o) })
 	case *batchv1.Job:
-		s.observeJob(o, pool.JobUnfinished(o))
+		s.observeJob(o, facts.JobUnfinished(o))
 	case *corev1.Node:
 		s.observeKubeNode(o)
 	}
