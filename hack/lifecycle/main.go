@@ -36,7 +36,7 @@ func chapters() []chapter {
 		}},
 		{"Machines that are lost, or come back", []string{"machine_gone", "kubenode_deleted", "kubenode_deleted_and_back", "unclaimed"}},
 		{"Hands, holds and other writers", []string{
-			"held_machine", "superseded", "two_providers_and_a_person", "finalizer_stripped", "group_deleted", "stale_scale_down_taint",
+			"held_machine", "superseded", "two_providers_and_a_person", "no_such_slot", "finalizer_stripped", "group_deleted", "stale_scale_down_taint",
 		}},
 		{"Managers and backups", []string{"manager_down_during_boot", "manager_on_the_machine", "status_stripped", "restore_from_backup"}},
 	}

@@ -11,17 +11,31 @@ func slotGone(r *run) {
 	if r.in.Slot != nil && !r.in.NamespaceTerminating {
 		return
 	}
-	why := "slot " + r.in.Name + " is gone; its machine was left as it is"
-	if r.in.NamespaceTerminating {
-		why = "namespace " + r.in.Namespace + " is being deleted; the machine was left as it is"
-	} else if len(r.claims) > 0 {
+	if !r.in.NamespaceTerminating && len(r.claims) > 0 {
 		r.assume(Absence{Kind: KindSlot, Name: r.in.Name})
 	}
 	for _, c := range r.claims {
 		if facts.Live(c.NodeClaim) {
+			why := r.nowhere(c)
 			r.move(c, v2.ClaimFailed, v2.ReasonSlotDeleted, why)
 			r.noteClaim(c, true, v2.EventClaimFailed, string(v2.ReasonSlotDeleted)+": "+why)
 		}
 		r.dropFinalizer(c)
 	}
+}
+
+// nowhere says why the claim has no slot, and what became of its machine. Nobody can tell a slot that was deleted from a
+// name that was never one, but a claim that bought nothing has no machine to worry about.
+func (r *run) nowhere(c *claim) string {
+	left := "nothing was bought"
+	if facts.Committed(c.NodeClaim) {
+		left = "its machine was left as it is"
+	}
+	switch {
+	case r.in.NamespaceTerminating:
+		return "namespace " + r.in.Namespace + " is being deleted; " + left
+	case facts.Committed(c.NodeClaim):
+		return "slot " + r.in.Name + " is gone; " + left
+	}
+	return "there is no slot " + r.in.Name + " in namespace " + r.in.Namespace + "; " + left + "; kubectl get slot lists what there is"
 }
