@@ -67,7 +67,6 @@ func (s *State) view() (pool.View, pool.Slot) {
 func (s *State) mark(i uint8) *v2.NodeClaim {
 	after, err := s.updateClaim(s.Claims[i], func(c *v2.NodeClaim) {
 		c.Spec.Request.Call, c.Spec.Request.Nodes = v2.CallDeleteNodes, []string{machine}
-		c.Generation++
 	})
 	must(err)
 	return after

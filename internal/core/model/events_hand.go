@@ -66,7 +66,7 @@ func (s *State) strip(c *v2.NodeClaim) {
 func (s *State) restore() {
 	n := *s.Slot
 	n.UID, n.ResourceVersion, n.CreationTimestamp = types.UID("uid-"+s.next()), s.next(), metav1.NewTime(s.Now)
-	n.Status = v2.NodeStatus{}
+	n.Generation, n.Status = 1, v2.NodeStatus{}
 	s.Slot = &n
 	kept := make([]*v2.NodeClaim, 0, len(s.Claims))
 	for _, c := range s.Claims {
@@ -79,7 +79,7 @@ func (s *State) restore() {
 		for i := range restored.OwnerReferences {
 			restored.OwnerReferences[i].UID = n.UID
 		}
-		restored.Status = v2.NodeClaimStatus{}
+		restored.Generation, restored.Status = 1, v2.NodeClaimStatus{}
 		kept = append(kept, &restored)
 	}
 	s.Claims, s.Jobs = kept, nil

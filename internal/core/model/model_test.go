@@ -48,6 +48,31 @@ func TestWhatIsDeletedStaysAsLongAsItHasAFinalizer(t *testing.T) {
 	}
 }
 
+func TestTheGenerationRisesWithTheSpecAndWhenADeletionBegins(t *testing.T) {
+	s := New(generous())
+	s.handClaim()
+	generation := func(want int64, after string) {
+		t.Helper()
+		if got := s.Claims[0].Generation; got != want {
+			t.Fatalf("generation %d after %s, want %d", got, after, want)
+		}
+	}
+	write := func(change func(*v2.NodeClaim)) {
+		_, err := s.updateClaim(s.Claims[0], change)
+		must(err)
+	}
+	generation(1, "its creation")
+	write(func(c *v2.NodeClaim) { c.Status.Attempt, c.Finalizers = 1, []string{v2.FinalizerNodeClaim} })
+	generation(1, "a write of status and metadata")
+	write(func(c *v2.NodeClaim) { c.Spec.DeadlineAt = nil })
+	generation(2, "its deadline was cleared")
+	s.mark(0)
+	generation(3, "DeleteNodes was recorded")
+	must(s.deleteClaim(s.Claims[0]))
+	must(s.deleteClaim(s.Claims[0]))
+	generation(4, "two deletes")
+}
+
 func TestTheCollectorTakesWhatHasNoOwnerLeft(t *testing.T) {
 	s := New(generous())
 	e := NewWorld()

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -42,9 +43,13 @@ func (s *State) updateClaim(observed *v2.NodeClaim, change func(*v2.NodeClaim)) 
 	if err := s.same(observed, s.Claims[i]); err != nil {
 		return nil, err
 	}
-	after := *s.Claims[i]
+	before := s.Claims[i]
+	after := *before
 	change(&after)
 	after.ResourceVersion = s.next()
+	if !reflect.DeepEqual(before.Spec, after.Spec) || deletes(before, &after) {
+		after.Generation++
+	}
 	s.Claims = slices.Clone(s.Claims)
 	s.Claims[i] = &after
 	if after.DeletionTimestamp != nil && len(after.Finalizers) == 0 {
@@ -61,14 +66,23 @@ func (s *State) updateSlot(observed *v2.Node, change func(*v2.Node)) (*v2.Node, 
 	if err := s.same(observed, s.Slot); err != nil {
 		return nil, err
 	}
-	after := *s.Slot
+	before := s.Slot
+	after := *before
 	change(&after)
 	after.ResourceVersion = s.next()
+	if deletes(before, &after) {
+		after.Generation++
+	}
 	s.Slot = &after
 	if after.DeletionTimestamp != nil && len(after.Finalizers) == 0 {
 		s.Slot = nil
 	}
 	return &after, nil
+}
+
+// deletes is whether a write begins a deletion. That raises the generation, as a change of the spec does.
+func deletes(before, after metav1.Object) bool {
+	return before.GetDeletionTimestamp() == nil && after.GetDeletionTimestamp() != nil
 }
 
 // deleteClaim begins the deletion of a claim, or ends it where no finalizer holds it.
