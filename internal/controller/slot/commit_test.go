@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -42,6 +43,8 @@ type wire struct {
 	refuse, status, writes int
 	// exists makes that refusal an AlreadyExists.
 	exists bool
+	// meanwhile is what others do right after a write, by the beginning of its line.
+	meanwhile map[string]func()
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -71,6 +74,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		return reply(w.status, refusal)
 	}
 	w.version++
+	defer w.others(w.sent[len(w.sent)-1])
 	if r.Method == http.MethodDelete {
 		return reply(http.StatusOK, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 	}
@@ -80,6 +84,15 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	merge(object, body)
 	object["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(w.version)
 	return reply(http.StatusOK, object)
+}
+
+// others do what they do after a write.
+func (w *wire) others(line string) {
+	for write, do := range w.meanwhile {
+		if strings.HasPrefix(line, write) {
+			do()
+		}
+	}
 }
 
 // short is the path from the resource on.
@@ -217,10 +230,13 @@ func everything(w *wire) (slot.Input, slot.Decision) {
 	kubeNode := add(w, "/api/v1/nodes", &corev1.Node{}, "kubenode")
 	after := kubeNode.DeepCopy()
 	after.Spec.Unschedulable = true
+	owner := []metav1.OwnerReference{{Kind: "NodeClaim", Name: "claim", UID: claim.UID, Controller: ptr.To(true)}}
 	add(w, jobs, &batchv1.Job{ObjectMeta: meta}, "ended")
-	in := slot.Input{Namespace: "home", Name: "slot", Slot: machine, Policy: policy.Default(), Now: deadline.Time}
+	in := slot.Input{Namespace: "home", Name: "slot", Slot: machine, Claims: []*v2.NodeClaim{claim}, KubeNode: kubeNode,
+		Policy: policy.Default(), Now: deadline.Time}
 	return in, slot.Decision{
 		Assumes:    []slot.Absence{{Kind: slot.KindJob, Name: "claim-up-1"}, {Kind: slot.KindKubeNode, Name: "absent"}},
+		Relies:     kubeNode,
 		Brake:      true,
 		Finalizers: []slot.AddFinalizer{{Claim: claim}, {Slot: machine}},
 		Claims: []slot.ClaimStatus{
@@ -229,7 +245,7 @@ func everything(w *wire) (slot.Input, slot.Decision) {
 		},
 		Slot: &slot.SlotStatus{Slot: machine, Status: v2.NodeStatus{Phase: v2.SlotBooting}},
 		Actions: []slot.Action{
-			slot.CreateJob{Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Name: "claim-up-1"}}},
+			slot.CreateJob{Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Name: "claim-up-1", OwnerReferences: owner}}},
 			slot.DeleteJob{Name: "former", UID: "uid-former"},
 			slot.SetJobTTL{Name: "ended", UID: "uid-ended", Seconds: 600},
 			slot.Evict{Namespace: "apps", Name: "web", UID: "uid-web"},
@@ -251,9 +267,13 @@ var told = []string{
 	"read nodes/absent",
 	"patch nodeclaims/claim uid=uid-claim resourceVersion=1 finalizers=[infra.homecluster.dev/nodeclaim-finalizer]",
 	"patch nodes/slot uid=uid-slot resourceVersion=1 finalizers=[infra.homecluster.dev/slot-finalizer]",
+	"read nodes/kubenode",
 	"patch nodeclaims/claim/status uid=uid-claim resourceVersion=2 phase=booting",
+	"read nodes/kubenode",
 	"patch nodeclaims/loser/status uid=uid-loser resourceVersion=1 phase=failed",
+	"read nodes/kubenode",
 	"patch nodes/slot/status uid=uid-slot resourceVersion=3 phase=booting",
+	"read nodeclaims/claim",
 	"read jobs",
 	"post jobs",
 	"delete jobs/former uid=uid-former Foreground",
@@ -361,6 +381,45 @@ func TestAnAbsenceThatIsNoneStopsTheCommit(t *testing.T) {
 				t.Errorf("token free: %t, want %t", free, test.stopped)
 			}
 		})
+	}
+}
+
+func TestNothingIsSaidOnTheWordOfAKubeNodeThatHasChanged(t *testing.T) {
+	for name, change := range map[string]func(*wire){
+		"it went silent since": func(w *wire) {
+			w.objects["/api/v1/nodes/kubenode"]["metadata"].(map[string]any)["resourceVersion"] = "2"
+		},
+		"it is gone": func(w *wire) { delete(w.objects, "/api/v1/nodes/kubenode") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &wire{}
+			in, d := everything(w)
+			change(w)
+			_, err := w.committer(t).Commit(t.Context(), in, d)
+			if !kube.DecideAgain(err) {
+				t.Errorf("the commit ended with %v", err)
+			}
+			if diff := cmp.Diff(told[:5], w.sent); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestAJobIsNotCreatedByALeaderThatSleptSinceItSavedTheClaim has the successor write the claim between the two.
+func TestAJobIsNotCreatedByALeaderThatSleptSinceItSavedTheClaim(t *testing.T) {
+	w := &wire{}
+	in, d := everything(w)
+	w.meanwhile = map[string]func(){"patch nodes/slot/status": func() {
+		w.objects[ours+"nodeclaims/claim"]["metadata"].(map[string]any)["resourceVersion"] = "99"
+	}}
+	_, err := w.committer(t).Commit(t.Context(), in, d)
+	if !kube.DecideAgain(err) {
+		t.Errorf("the commit ended with %v", err)
+	}
+	at := slices.Index(told, "read nodeclaims/claim")
+	if diff := cmp.Diff(append(slices.Clone(told[:at+1]), "event ClaimBooting"), w.sent); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -56,12 +56,18 @@ func (t *transaction) write(ctx context.Context, d slot.Decision) error {
 		}
 	}
 	for _, c := range d.Claims {
+		if err := t.evidence(ctx, d); err != nil {
+			return err
+		}
 		if err := t.did(t.claim(t.writer.ClaimStatus(ctx, t.latestClaim(c.Claim), c.Status))); err != nil {
 			return err
 		}
 		t.saved[c.Claim.UID] = true
 	}
 	if d.Slot != nil {
+		if err := t.evidence(ctx, d); err != nil {
+			return err
+		}
 		if err := t.did(t.slot(t.writer.SlotStatus(ctx, t.latestSlot(d.Slot.Slot), d.Slot.Status))); err != nil {
 			return err
 		}
@@ -77,6 +83,15 @@ func (t *transaction) write(ctx context.Context, d slot.Decision) error {
 		}
 	}
 	return nil
+}
+
+// evidence reads the kubeNode again that a status rests on: a cache that lags, or a leader that was paused, would tell of
+// a machine what has not been true for long.
+func (t *transaction) evidence(ctx context.Context, d slot.Decision) error {
+	if d.Relies == nil {
+		return nil
+	}
+	return t.live.Unchanged(ctx, d.Relies)
 }
 
 func (t *transaction) did(err error) error {
@@ -134,17 +149,22 @@ func (t *transaction) createJob(ctx context.Context, job *batchv1.Job) error {
 	return t.writer.CreateJob(ctx, job)
 }
 
-// ownerUnchanged reads the Job's owner again, unless a write of this commit has already proven its version.
+// ownerUnchanged reads the Job's owner again. That this very commit has written it a moment ago proves nothing: a leader
+// may have been paused for an hour since, and its successor may have run that Job and collected it.
 func (t *transaction) ownerUnchanged(ctx context.Context, job *batchv1.Job) error {
 	owner := metav1.GetControllerOf(job)
-	if owner == nil || t.claims[owner.UID] != nil || t.slots[owner.UID] != nil {
+	if owner == nil {
 		return nil
 	}
-	observed, ok := t.observed[owner.UID]
-	if !ok {
-		return fmt.Errorf("creating Job %s for %s %s, which was not observed", job.Name, owner.Kind, owner.Name)
+	switch claim, slot, observed := t.claims[owner.UID], t.slots[owner.UID], t.observed[owner.UID]; {
+	case claim != nil:
+		return t.live.Unchanged(ctx, claim)
+	case slot != nil:
+		return t.live.Unchanged(ctx, slot)
+	case observed != nil:
+		return t.live.Unchanged(ctx, observed)
 	}
-	return t.live.Unchanged(ctx, observed)
+	return fmt.Errorf("creating Job %s for %s %s, which was not observed", job.Name, owner.Kind, owner.Name)
 }
 
 func (t *transaction) remove(ctx context.Context, removal slot.Removal) error {

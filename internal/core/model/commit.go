@@ -31,9 +31,9 @@ const (
 type Rules struct {
 	// Order is the order of the sections.
 	Order []Section
-	// BlindAbsences leaves assumed absences unread; BlindCreates creates a Job without a look at its owner and at the
+	// BlindAbsences leaves assumed absences unread, BlindEvidence the kubeNode that is relied on; BlindCreates creates a Job without a look at its owner and at the
 	// slot's other Jobs; BlindWrites carry no UID and no resourceVersion.
-	BlindAbsences, BlindCreates, BlindWrites bool
+	BlindAbsences, BlindEvidence, BlindCreates, BlindWrites bool
 }
 
 // TheRules are the law: intent is saved before the act, protection goes last, and nothing is written on an outdated
@@ -122,13 +122,29 @@ func (c *Commit) run(s *State, n int) (*Commit, error) {
 // complete is whether everything is written: only then is anything announced.
 func (c *Commit) complete() bool { return c.Done == len(c.writes) }
 
+// saved are the notes on claims whose status has been written.
+func (c *Commit) saved() []slot.Note {
+	return slices.DeleteFunc(slices.Clone(c.Decision.Notes), func(n slot.Note) bool {
+		return n.Claim == nil || !slices.ContainsFunc(c.writes[:c.Done], func(w any) bool {
+			status, ok := w.(slot.ClaimStatus)
+			return ok && status.Claim == n.Claim
+		})
+	})
+}
+
 func (c *Commit) write(s *State, what any) error {
 	switch w := what.(type) {
 	case slot.AddFinalizer:
 		return c.finalizer(s, w.Claim, w.Slot, true)
 	case slot.ClaimStatus:
+		if err := c.evidence(s); err != nil {
+			return err
+		}
 		return c.keepClaim(s.updateClaim(latest(c, w.Claim), func(claim *v2.NodeClaim) { claim.Status = w.Status }))
 	case slot.SlotStatus:
+		if err := c.evidence(s); err != nil {
+			return err
+		}
 		return c.keepSlot(s.updateSlot(latest(c, w.Slot), func(n *v2.Node) { n.Status = w.Status }))
 	case slot.Action:
 		return c.act(s, w)
@@ -140,6 +156,18 @@ func (c *Commit) write(s *State, what any) error {
 		return c.finalizer(s, w.Claim, w.Slot, false)
 	}
 	panic(fmt.Sprintf("unknown write %T", what))
+}
+
+// evidence reads the kubeNode again that a status rests on.
+func (c *Commit) evidence(s *State) error {
+	relies := c.Decision.Relies
+	switch {
+	case relies == nil || c.rules.BlindEvidence:
+		return nil
+	case s.KubeNode == nil:
+		return fmt.Errorf("%w: the kubeNode is gone", errRefused)
+	}
+	return same(relies, s.KubeNode)
 }
 
 func (c *Commit) act(s *State, action slot.Action) error {

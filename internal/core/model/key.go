@@ -82,6 +82,9 @@ func (k *keyer) objects(o *Objects) {
 	}
 	if o.KubeNode != nil {
 		k.kubeNode(o.KubeNode)
+		for _, c := range o.Claims {
+			k.bools(reportedSince(o.KubeNode, c.Status.Jobs))
+		}
 	}
 	k.len(len(o.Pods))
 	for _, pod := range o.Pods {
@@ -147,9 +150,10 @@ func (k *keyer) at(t *metav1.Time) {
 var clocked = []string{v2.ConditionRegistered, v2.ConditionMachineObservedOff, v2.ConditionDrained, v2.ConditionHeld,
 	v2.ConditionMarkedForDeletionByCA, v2.ConditionPowerConflict}
 
-func (k *keyer) conditions(conditions []metav1.Condition, all bool) {
+func (k *keyer) conditions(conditions []metav1.Condition, generation int64, all bool) {
 	k.len(len(conditions))
 	for i := range conditions {
+		k.bools(conditions[i].ObservedGeneration == generation)
 		k.word(conditions[i].Type)
 		k.word(string(conditions[i].Status))
 		k.word(conditions[i].Reason)
@@ -209,7 +213,7 @@ func (k *keyer) claim(c *v2.NodeClaim) {
 	// A boot without a deadline is stuck when nothing of it has changed for long: then every time counts.
 	stuck := s.Phase == v2.ClaimBooting && c.Spec.DeadlineAt == nil
 	k.records(s.Jobs, stuck)
-	k.conditions(s.Conditions, stuck)
+	k.conditions(s.Conditions, c.Generation, stuck)
 }
 
 func (k *keyer) slot(n *v2.Node) {
@@ -241,7 +245,7 @@ func (k *keyer) slot(n *v2.Node) {
 		k.records(u.Jobs, false)
 	}
 	k.bools(s.LastStartupTime != nil, s.LastShutdownTime != nil)
-	k.conditions(s.Conditions, false)
+	k.conditions(s.Conditions, n.Generation, false)
 }
 
 func (k *keyer) job(j *slot.Job) {

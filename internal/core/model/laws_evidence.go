@@ -19,10 +19,12 @@ func evidenceLaws() []Law {
 	return []Law{
 		{Name: "the kubeNode is never removed while the evidence says on", change: keepsKubeNode},
 		{Name: "the kubeNode is removed only with a machine that is believed off, and where the group wants it", decision: removesByRule},
+		{Name: "silence from before removes no kubeNode whose kubelet reported in this boot, seen or not", decision: keepsUnseen},
 		{Name: "off is believed only after a shutdown Job of the reversal started", decision: offByJob},
 		{Name: "a switch that says on forbids to believe in off", decision: switchForbids},
 		{Name: "a reversal ends in the observation in which the evidence says off", decision: believesAtOnce},
 		{Name: "evidence in hand beats the clock", decision: evidenceFirst},
+		{Name: "a machine is newly said to be on, ready or unclaimed only while its kubelet reports", change: saidTruly},
 		{Name: "a Job or kubeNode that is there is not taken for absent", change: nothingOverlooked},
 		{Name: "no power operation starts on a held slot", decision: holdHolds},
 		{Name: "a machine is lost only after its whole time of silence, never while its kubelet reports", decision: lostInTime},
@@ -44,8 +46,7 @@ func keepsKubeNode(t *Transition) string {
 }
 
 func removesByRule(in slot.Input, d slot.Decision) string {
-	removes := slices.ContainsFunc(d.Actions, func(a slot.Action) bool { _, ok := a.(slot.DeleteKubeNode); return ok })
-	if !removes {
+	if removesNone(d) {
 		return ""
 	}
 	state := in.Slot.Status.PowerState
@@ -63,6 +64,32 @@ func removesByRule(in slot.Input, d slot.Decision) string {
 		return "the slot is not said to be off"
 	}
 	return ""
+}
+
+// keepsUnseen reads off the kubeNode itself what no manager saw: it was made, or turned Unknown, since the boot committed.
+func keepsUnseen(in slot.Input, d slot.Decision) string {
+	if d.Slot == nil || d.Slot.Status.PowerSource != v2.PowerSourceShutdownJob || in.KubeNode == nil || removesNone(d) {
+		return ""
+	}
+	c := newestOwing(in)
+	if c == nil {
+		return ""
+	}
+	if reportedSince(in.KubeNode, c.Status.Jobs) {
+		return wrong("it has turned since the boot of claim %s began", c.Name)
+	}
+	return ""
+}
+
+// reportedSince is whether the kubeNode was made, or its condition turned, since the newest startup Job was made.
+func reportedSince(n *corev1.Node, records []v2.JobRecord) bool {
+	boot, ready := facts.LastJob(records, v2.OperationStartup), facts.ReadyCondition(n)
+	return boot != nil && ready != nil &&
+		!(n.CreationTimestamp.Before(boot.CreatedAt) && ready.LastTransitionTime.Before(boot.CreatedAt))
+}
+
+func removesNone(d slot.Decision) bool {
+	return !slices.ContainsFunc(d.Actions, func(a slot.Action) bool { _, ok := a.(slot.DeleteKubeNode); return ok })
 }
 
 // unclaimedIsOff is whether an unclaimed machine is believed off. Its kubeNode goes first, and only then its record:
@@ -171,6 +198,26 @@ func evidenceFirst(in slot.Input, d slot.Decision) string {
 				return wrong("claim %s: %s", c.Claim.Name, c.Status.Reason)
 			}
 		}
+	}
+	return ""
+}
+
+// saidTruly judges what lands of a decision, whenever that was taken.
+func saidTruly(t *Transition) string {
+	if t.Decision == nil || t.Before.Slot == nil || t.After.Slot == nil || t.Before.heard() {
+		return ""
+	}
+	before, after := &t.Before.Slot.Status, &t.After.Slot.Status
+	switch {
+	case after.PowerSource != v2.PowerSourceKubelet:
+	case before.PowerState != v2.PowerOn && after.PowerState == v2.PowerOn:
+		return "the slot says on"
+	case before.Unclaimed == nil && after.Unclaimed != nil:
+		return "the slot says unclaimed"
+	}
+	ready := func(c *v2.NodeClaim) bool { return c.Status.Phase == v2.ClaimReady }
+	if slices.ContainsFunc(t.After.Claims, ready) && !slices.ContainsFunc(t.Before.Claims, ready) {
+		return "a claim says ready"
 	}
 	return ""
 }

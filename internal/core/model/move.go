@@ -77,9 +77,12 @@ type Transition struct {
 	Decision *slot.Decision
 	// Fresh is whether it was decided on the world as it is.
 	Fresh bool
-	// Complete is whether everything was written, so that the notes were published; Refused says why not.
+	// Complete is whether everything was written; Refused says why not.
 	Complete bool
 	Refused  error
+	// Told are the notes that were published: all once everything is written; after a refused write those of claims whose
+	// status had been saved, which will not be decided again.
+	Told []slot.Note
 }
 
 // moves are all that can happen in a state, of which decided is the decision of an up-to-date manager.
@@ -206,6 +209,12 @@ func (t *Transition) commit(c *Commit, n int) *Commit {
 func (t *Transition) goOn(c *Commit, n int) *Commit {
 	c, t.Refused = c.run(t.After, n)
 	t.Complete = t.Refused == nil && c.complete() && t.Move.Event != crash && t.Move.Event != pause
+	switch {
+	case t.Complete:
+		t.Told = c.Decision.Notes
+	case t.Refused != nil:
+		t.Told = c.saved()
+	}
 	return c
 }
 

@@ -17,6 +17,10 @@ type Decision struct {
 	// Assumes are the absences the decision relies on. Each is read again, live, before the first write; if the object
 	// is there after all, nothing is written.
 	Assumes []Absence
+	// Relies is the kubeNode on whose kubelet's word the decision newly says something of the machine: that it is on, ready,
+	// lost or off. It is read again, live, before each status is written; if it has changed or is gone, nothing more is
+	// written. Nil: nothing is newly said, or there was no kubeNode, which is then among the absences.
+	Relies *corev1.Node
 	// Brake asks for the manager's MachineGone token before the first write. Refused, nothing is written and the note
 	// ObservationSuspended is published instead.
 	Brake bool

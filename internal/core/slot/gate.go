@@ -67,6 +67,7 @@ func (r *run) ready(c *claim, joined bool) {
 	}
 	r.commitFinalizer(c)
 	r.register(c)
+	r.rely()
 	message := fmt.Sprintf("kubeNode %s %s and passed the readiness gate %s after the request", r.in.KubeNode.Name, how, r.age(c))
 	r.claimCondition(c, v2.ConditionInitialized, metav1.ConditionTrue, "Initialized", "through the readiness gate")
 	r.move(c, v2.ClaimReady, "", message)

@@ -42,6 +42,7 @@ func (r *run) register(c *claim) {
 	c.Status.NodeName = r.in.KubeNode.Name
 	c.Status.ProviderID = r.in.KubeNode.Spec.ProviderID
 	if !registered(c) {
+		r.rely()
 		r.claimCondition(c, v2.ConditionRegistered, metav1.ConditionTrue, "KubeletReported",
 			fmt.Sprintf("kubeNode %s reported %s after the request", r.in.KubeNode.Name, r.age(c)))
 	}

@@ -19,6 +19,9 @@ func (d Decision) Lines() []string {
 	for _, absence := range d.Assumes {
 		add("assume no %s %s", absence.Kind, absence.Name)
 	}
+	if d.Relies != nil {
+		add("rely on kubeNode %s", d.Relies.Name)
+	}
 	if d.Brake {
 		add("ask for the MachineGone token")
 	}

@@ -38,9 +38,7 @@ func lost(r *run) {
 func (r *run) machineGone(c *claim, why string) {
 	r.d.Brake = true
 	r.fail(c, v2.ReasonMachineGone, why)
-	if r.in.KubeNode == nil {
-		r.assume(Absence{Kind: KindKubeNode, Name: r.in.Slot.Spec.KubernetesNodeName})
-	}
+	r.rely()
 	switch {
 	case r.reading.State == v2.PowerOn:
 		r.claimCondition(c, v2.ConditionMachineObservedOff, metav1.ConditionFalse, "SwitchSaysOn", "silent, but its switch says on: switching it off")

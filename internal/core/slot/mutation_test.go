@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"homecluster.dev/autoscaler/internal/core/model"
 	"homecluster.dev/autoscaler/internal/core/slot"
 )
 
 // mutantHistories is how many random histories a mutant may survive before it counts as alive.
-const mutantHistories = 600
+const mutantHistories = 2_000
 
 type mutant struct {
 	step  model.Step
@@ -70,6 +72,7 @@ func mutants() map[string]mutant {
 		"removals before the slot's status": committed(func(r *model.Rules) {
 			r.Order = []model.Section{model.Finalizers, model.ClaimStatuses, model.Removals, model.SlotStatusWrite, model.Actions}
 		}),
+		"the kubeNode is not read again":  committed(func(r *model.Rules) { r.BlindEvidence = true }),
 		"absences are not read again":     committed(func(r *model.Rules) { r.BlindAbsences = true }),
 		"Jobs are created without a look": committed(func(r *model.Rules) { r.BlindCreates = true }),
 		"writes carry no version":         committed(func(r *model.Rules) { r.BlindWrites = true }),
@@ -80,12 +83,13 @@ func mutants() map[string]mutant {
 		"no wake is asked for": deciding(func(d *slot.Decision) {
 			*d = slot.Decision{Assumes: d.Assumes, Brake: d.Brake, Finalizers: d.Finalizers, Claims: d.Claims, Slot: d.Slot, Actions: d.Actions, Removals: d.Removals, Notes: d.Notes}
 		}),
-		"no event is published":             deciding(func(d *slot.Decision) { d.Notes = nil }),
-		"the hold is not seen":              seeing(ignoreHold),
-		"two live claims need not settle":   seeing(func(in *slot.Input) { in.Policy.SupersedeSettle = 0 }),
-		"a lost machine needs no patience":  seeing(func(in *slot.Input) { in.Policy.MachineGone = 1 }),
-		"a machine that is on looks silent": seeing(func(in *slot.Input) { in.KubeNode = nil }),
-		"unfinished Jobs are not seen":      seeing(func(in *slot.Input) { in.Jobs = nil }),
+		"no event is published":                                       deciding(func(d *slot.Decision) { d.Notes = nil }),
+		"the hold is not seen":                                        seeing(ignoreHold),
+		"two live claims need not settle":                             seeing(func(in *slot.Input) { in.Policy.SupersedeSettle = 0 }),
+		"a lost machine needs no patience":                            seeing(func(in *slot.Input) { in.Policy.MachineGone = 1 }),
+		"a machine that is on looks silent":                           seeing(func(in *slot.Input) { in.KubeNode = nil }),
+		"registrations that nobody saw are not read off the kubeNode": seeing(ageKubeNode),
+		"unfinished Jobs are not seen":                                seeing(func(in *slot.Input) { in.Jobs = nil }),
 	}
 	for _, stage := range slot.Stages() {
 		all["without stage "+stage] = without(stage)
@@ -102,6 +106,19 @@ func ignoreDeletion(in *slot.Input) {
 		copied := *c
 		copied.DeletionTimestamp = nil
 		in.Claims[i] = &copied
+	}
+}
+
+// ageKubeNode makes the kubeNode look as if nothing had happened to it for a year.
+func ageKubeNode(in *slot.Input) {
+	if in.KubeNode == nil {
+		return
+	}
+	old := metav1.NewTime(in.Now.AddDate(-1, 0, 0))
+	in.KubeNode = in.KubeNode.DeepCopy()
+	in.KubeNode.CreationTimestamp = old
+	for i := range in.KubeNode.Status.Conditions {
+		in.KubeNode.Status.Conditions[i].LastTransitionTime = old
 	}
 }
 
@@ -131,7 +148,7 @@ func keepFinalizers(d *slot.Decision) {
 // fail. Without a change none does: TestRandomHistories of core/model plays the same seeds.
 func TestMutantsDie(t *testing.T) {
 	all := mutants()
-	table := []string{fmt.Sprintf("%-46s %7s %5s  %s", "mutant", "history", "moves", "killed by the law")}
+	table := []string{fmt.Sprintf("%-60s %7s %5s  %s", "mutant", "history", "moves", "killed by the law")}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		w := model.NewWorld()
 		w.Step, w.Rules = all[name].step, all[name].rules
@@ -143,7 +160,7 @@ func TestMutantsDie(t *testing.T) {
 		if !slices.ContainsFunc(model.LawNames(), func(law string) bool { return law == killer.Law }) {
 			t.Errorf("mutant %q dies of %q, which is no law", name, killer.Law)
 		}
-		table = append(table, fmt.Sprintf("%-46s %7d %5d  %s", name, after, killer.Moves, killer.Law))
+		table = append(table, fmt.Sprintf("%-60s %7d %5d  %s", name, after, killer.Moves, killer.Law))
 	}
 	t.Log("\n" + strings.Join(table, "\n"))
 	t.Logf("proved: mutants killed %d", len(table)-1)

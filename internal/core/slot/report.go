@@ -1,6 +1,8 @@
 package slot
 
 import (
+	"slices"
+
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
 
@@ -51,6 +53,7 @@ func (r *run) reportPower() {
 	}
 	if state != r.slot.PowerState {
 		r.slot.PowerStateSince = &r.now
+		r.rely()
 	}
 	r.slot.PowerState, r.slot.PowerSource = state, source
 
@@ -138,8 +141,21 @@ func (r *run) finish() Decision {
 	if r.in.Slot != nil && !equality.Semantic.DeepEqual(r.slot, r.in.Slot.Status) {
 		r.d.Slot = &SlotStatus{Slot: r.in.Slot, Status: r.slot}
 	}
+	if r.relies && r.in.Slot != nil {
+		r.onEvidence()
+	}
 	if r.patched() {
 		r.d.Actions = append([]Action{PatchKubeNode{Before: r.in.KubeNode, After: r.kubeNode, Does: r.does}}, r.d.Actions...)
 	}
 	return r.d
+}
+
+// onEvidence has the decision's evidence read again.
+func (r *run) onEvidence() {
+	absent := Absence{Kind: KindKubeNode, Name: r.in.Slot.Spec.KubernetesNodeName}
+	if r.in.KubeNode != nil {
+		r.d.Relies = r.in.KubeNode
+	} else if !slices.Contains(r.d.Assumes, absent) {
+		r.assume(absent)
+	}
 }

@@ -45,6 +45,8 @@ type run struct {
 	silentSince time.Time
 	// frozen stops boots and joins in this pass: two live claims are being sorted out.
 	frozen bool
+	// relies is whether the decision newly says something of the machine on the kubelet's word.
+	relies bool
 	// gateOpens is whether only our own patch of the kubeNode stands between the claim and ready: then no clock is judged.
 	gateOpens bool
 	// offRule is by which off is believed; off is set by the reversal that ended in this pass.
@@ -138,6 +140,10 @@ func (r *run) unheld(start time.Time) time.Time {
 func (r *run) act(a Action)      { r.d.Actions = append(r.d.Actions, a) }
 func (r *run) remove(rm Removal) { r.d.Removals = append(r.d.Removals, rm) }
 func (r *run) assume(ab Absence) { r.d.Assumes = append(r.d.Assumes, ab) }
+
+// rely has the kubeNode, or that there is none, read again in the commit: what is newly said of the machine rests on it.
+func (r *run) rely() { r.relies = true }
+
 func (r *run) engine() v2.Engine {
 	if r.in.Group == nil {
 		return ""

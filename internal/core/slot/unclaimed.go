@@ -29,6 +29,7 @@ func unclaimed(r *run) {
 	}
 	if r.slot.Unclaimed == nil {
 		r.slot.Unclaimed = &v2.UnclaimedRecord{Since: r.now}
+		r.rely()
 		r.noteSlot(nil, true, v2.EventUnclaimedMachine, fmt.Sprintf(
 			"the machine is on and no claim wants it; policy %s acts in %s", r.policy.Unclaimed, r.policy.UnclaimedGrace))
 	}
