@@ -34,7 +34,7 @@ func chapters() []chapter {
 		{"Shutdowns that do not land", []string{
 			"drain_held_back", "os_hangs_on_unmount", "shutdown_job_never_starts", "shutdown_never_lands", "shutdown_resumed", "jobs_vanish_unread", "partition_then_delete_nodes", "lying_switch",
 		}},
-		{"Machines that are lost, or come back", []string{"machine_gone", "kubenode_deleted", "kubenode_deleted_and_back", "unclaimed"}},
+		{"Machines that are lost, or come back", []string{"machine_gone", "kubenode_deleted", "kubenode_deleted_and_back", "registered_unseen", "unclaimed"}},
 		{"Hands, holds and other writers", []string{
 			"held_machine", "superseded", "two_providers_and_a_person", "no_such_slot", "finalizer_stripped", "group_deleted", "stale_scale_down_taint",
 		}},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
 )
 
 // offBelief is how a reversal ends: off believed, assumed, or given up.
@@ -82,14 +83,25 @@ func (r *run) fellSilent(_ *reversal, first time.Time) *offBelief {
 }
 
 // silentAllAlong is clause (c): silence from before, once a shutdown Job ended well and the settle time has passed since.
-// The slot is then free, but the kubeNode is kept unless this boot never registered: silence from before proves less.
+// The slot is then free, but the kubeNode is kept unless this boot never registered, seen or not: silence from before
+// proves less.
 func (r *run) silentAllAlong(v *reversal, first time.Time) *offBelief {
 	ended := succeededAt(*v.jobs)
 	if r.kubeletOn || !r.silentSince.Before(first) || ended.IsZero() || !r.passed(ended.Add(r.policy.ShutdownSettle)) {
 		return nil
 	}
-	return &offBelief{source: v2.PowerSourceShutdownJob, removeKubeNode: !v.registered,
+	return &offBelief{source: v2.PowerSourceShutdownJob, removeKubeNode: !v.registered && !r.spokeUnseen(v),
 		why: fmt.Sprintf("off: silent all along, and the shutdown Job succeeded %s", instant(ended))}
+}
+
+// spokeUnseen is whether the kubeNode itself shows that this boot's kubelet reported, though nobody saw it: the object was
+// made, or its condition turned, since the boot committed. A boot begins in silence, so it was not Unknown all the time.
+func (r *run) spokeUnseen(v *reversal) bool {
+	boot, ready := facts.LastJob(*v.jobs, v2.OperationStartup), facts.ReadyCondition(r.in.KubeNode)
+	if boot == nil || boot.CreatedAt == nil || ready == nil {
+		return false
+	}
+	return !r.in.KubeNode.CreationTimestamp.Before(boot.CreatedAt) || !ready.LastTransitionTime.Before(boot.CreatedAt)
 }
 
 // signOfLife is whether the machine was seen on after the reversal's first shutdown Job started: it is on now, or its
