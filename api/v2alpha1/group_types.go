@@ -56,7 +56,7 @@ type GroupSpec struct {
 	// Default: none, the budget alone counts. Changing it leaves existing claims as they are.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a positive duration such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	MaxNodeProvisionTime *metav1.Duration `json:"maxNodeProvisionTime,omitempty"`
 	// Taints that keep a claim out of ready for as long as its kubeNode carries one of them, and that template nodes leave
@@ -132,56 +132,57 @@ type ReadinessTaint struct {
 	Effect corev1.TaintEffect `json:"effect,omitempty"`
 }
 
-// Timeouts override the default durations of the pool. The boot budget is startupJob + registration + readinessGate plus
-// fixed reserves of 1m40s (12m10s with the defaults); a claim's deadline lies at least one budget after its request.
+// Timeouts override the default durations of the pool, each by at most 24h. The boot budget is startupJob +
+// registration + readinessGate plus fixed reserves of 1m40s (12m10s with the defaults); a claim's deadline lies at least
+// one budget after its request.
 type Timeouts struct {
 	// How long a startup Job may take, waiting for a pod included. After it the claim fails with StartupJobTimeout.
 	// Part of the boot budget. Default 5m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 90s or 5m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of at least 1s and at most 24h, such as 90s or 5m"
 	// +optional
 	StartupJob *metav1.Duration `json:"startupJob,omitempty"`
 	// The time reserved for the kubelet to register. It only sizes the boot budget: what ends the wait for a kubelet is the
 	// claim's deadline, since firmware alone can take minutes. Default 90s.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a positive duration such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	Registration *metav1.Duration `json:"registration,omitempty"`
 	// How long a registered kubeNode may take to become Ready, schedulable and free of the readiness taints. After it the
 	// claim fails with ReadinessGateTimeout and the machine is switched off. Part of the boot budget. Default 4m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a positive duration such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	ReadinessGate *metav1.Duration `json:"readinessGate,omitempty"`
 	// How long a shutdown Job may take, waiting for a pod included. A Job that ends late counts as one shutdown attempt
 	// if its container ever ran. Default 5m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 90s or 5m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of at least 1s and at most 24h, such as 90s or 5m"
 	// +optional
 	ShutdownJob *metav1.Duration `json:"shutdownJob,omitempty"`
 	// How long a machine must stay silent after its shutdown Job started before it is believed to be off, and the least
 	// time between two shutdown Jobs. Raise it for machines that unmount slowly. Default 2m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a positive duration such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	ShutdownSettle *metav1.Duration `json:"shutdownSettle,omitempty"`
 	// How long the pods of a machine may take to leave before its shutdown Job starts regardless. Evictions respect
 	// PodDisruptionBudgets for this long. Default 5m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a positive duration such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	Drain *metav1.Duration `json:"drain,omitempty"`
 	// How long a ready machine may be silent before its claim fails with MachineGone and its slot is free for another. A
 	// reboot must fit into it. Default: one boot budget, or maxNodeProvisionTime where that is longer.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a positive duration such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	MachineGone *metav1.Duration `json:"machineGone,omitempty"`
 }

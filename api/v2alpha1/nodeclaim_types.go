@@ -121,7 +121,7 @@ type NodeClaimSpec struct {
 	// nothing decides by. Written by the provider. Default: none.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a positive duration such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	MaxNodeProvisionTime *metav1.Duration `json:"maxNodeProvisionTime,omitempty"`
 	// Seconds for which the claim is kept for reading after it failed or completed. It is never collected before the slot's

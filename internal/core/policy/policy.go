@@ -89,6 +89,10 @@ type Policy struct {
 	JobPriorityClass string
 }
 
+// Longest is the most that a group or a claim can ask for one duration. Admission refuses more; what was stored before it
+// did counts as this much, so that no sum of durations can overflow.
+const Longest = 24 * time.Hour
+
 // DefaultReadinessTaints is what a Group that does not say gets: the taint Cilium's agent removes when it is ready.
 func DefaultReadinessTaints() []v2.ReadinessTaint {
 	return []v2.ReadinessTaint{{Key: "node.cilium.io/agent-not-ready", Effect: corev1.TaintEffectNoExecute}}
@@ -142,7 +146,7 @@ func For(base Policy, group *v2.Group) Policy {
 	}
 	spec := group.Spec
 	if spec.MaxNodeProvisionTime != nil {
-		p.MaxNodeProvisionTime = spec.MaxNodeProvisionTime.Duration
+		p.MaxNodeProvisionTime = min(spec.MaxNodeProvisionTime.Duration, Longest)
 	}
 	if spec.NodeReadinessTaints != nil {
 		p.ReadinessTaints = spec.NodeReadinessTaints
@@ -163,7 +167,7 @@ func (p *Policy) override(t *v2.Timeouts) {
 	}
 	for _, o := range p.overrides(t) {
 		if o.from != nil && o.from.Duration > 0 {
-			*o.to = o.from.Duration
+			*o.to = min(o.from.Duration, Longest)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -65,7 +66,7 @@ func TestEveryTimeoutOfAGroupReplacesItsDefaultAndTheBudgetFollows(t *testing.T)
 }
 
 func TestPolicyOfAGroup(t *testing.T) {
-	no := false
+	no, endless := false, metav1.Duration{Duration: math.MaxInt64}
 	tests := map[string]struct {
 		group *v2.Group
 		check func(Policy) bool
@@ -89,6 +90,15 @@ func TestPolicyOfAGroup(t *testing.T) {
 		"a shorter provision time does not shorten the budget": {
 			&v2.Group{Spec: v2.GroupSpec{MaxNodeProvisionTime: &metav1.Duration{Duration: time.Minute}}},
 			func(p Policy) bool { return p.EffectiveBudget() == Default().Budget() },
+		},
+		"what was stored before times had an upper bound counts as a day": {
+			&v2.Group{Spec: v2.GroupSpec{MaxNodeProvisionTime: &endless, Timeouts: &v2.Timeouts{
+				StartupJob: &endless, Registration: &endless, ReadinessGate: &endless, MachineGone: &endless,
+			}}},
+			func(p Policy) bool {
+				return p.EffectiveBudget() == 3*Longest+p.PollReserve+p.UncordonReserve+p.Margin && p.MachineGoneAfter() == Longest &&
+					p.MaxNodeProvisionTime == Longest
+			},
 		},
 		"a group may keep kubeNodes": {
 			&v2.Group{Spec: v2.GroupSpec{RemoveNodeAfterShutdown: &no}},

@@ -65,7 +65,7 @@ func NewClaim(v View, s Slot, ask Ask) *v2.NodeClaim {
 		claim.Annotations = map[string]string{v2.AnnotationCallID: ask.CallID}
 	}
 	if v.Group != nil && v.Group.Spec.MaxNodeProvisionTime != nil {
-		claim.Spec.MaxNodeProvisionTime = new(*v.Group.Spec.MaxNodeProvisionTime)
+		claim.Spec.MaxNodeProvisionTime = &metav1.Duration{Duration: v.Policy.MaxNodeProvisionTime}
 	}
 	return claim
 }

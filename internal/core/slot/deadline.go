@@ -9,6 +9,7 @@ import (
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/policy"
 )
 
 // deadline ends a boot that ran out of time or whose startup Job ended badly. It bounds pending and booting only: a
@@ -34,7 +35,7 @@ func deadline(r *run) {
 func (r *run) deadlineOf(c *claim) time.Time {
 	budget := r.policy.EffectiveBudget()
 	if own := c.Spec.MaxNodeProvisionTime; own != nil {
-		budget = max(r.policy.Budget(), own.Duration)
+		budget = max(r.policy.Budget(), min(own.Duration, policy.Longest))
 	}
 	requested := facts.RequestedAt(c.NodeClaim)
 	deadline := requested.Add(budget)

@@ -25,7 +25,7 @@ func Claim(claim *v2.NodeClaim) field.ErrorList {
 	if len(spec.RequestedBy) > maxRequestedBy {
 		faults = append(faults, field.TooLong(path.Child("requestedBy"), spec.RequestedBy, maxRequestedBy))
 	}
-	faults = append(faults, positive(path.Child("maxNodeProvisionTime"), spec.MaxNodeProvisionTime)...)
+	faults = append(faults, bounded(path.Child("maxNodeProvisionTime"), spec.MaxNodeProvisionTime)...)
 	if ttl := spec.TTLSecondsAfterFinished; ttl != nil && *ttl < 0 {
 		faults = append(faults, field.Invalid(path.Child("ttlSecondsAfterFinished"), *ttl, "must not be negative"))
 	}

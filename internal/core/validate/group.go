@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/policy"
 )
 
 // Group lists what is wrong with a group.
@@ -29,7 +30,7 @@ func Group(group *v2.Group) field.ErrorList {
 	}
 	faults = append(faults, threshold(path.Child("scaleDownUtilizationThreshold"), spec.ScaleDownUtilizationThreshold)...)
 	faults = append(faults, threshold(path.Child("scaleDownGpuUtilizationThreshold"), spec.ScaleDownGpuUtilizationThreshold)...)
-	faults = append(faults, positive(path.Child("maxNodeProvisionTime"), spec.MaxNodeProvisionTime)...)
+	faults = append(faults, bounded(path.Child("maxNodeProvisionTime"), spec.MaxNodeProvisionTime)...)
 	faults = append(faults, positive(path.Child("scaleDownUnneededTime"), spec.ScaleDownUnneededTime)...)
 	faults = append(faults, positive(path.Child("scaleDownUnreadyTime"), spec.ScaleDownUnreadyTime)...)
 	return append(faults, timeouts(path.Child("timeouts"), spec.Timeouts)...)
@@ -41,12 +42,24 @@ func timeouts(path *field.Path, t *v2.Timeouts) field.ErrorList {
 	}
 	var faults field.ErrorList
 	faults = append(faults, jobTime(path.Child("startupJob"), t.StartupJob)...)
-	faults = append(faults, positive(path.Child("registration"), t.Registration)...)
-	faults = append(faults, positive(path.Child("readinessGate"), t.ReadinessGate)...)
+	faults = append(faults, bounded(path.Child("registration"), t.Registration)...)
+	faults = append(faults, bounded(path.Child("readinessGate"), t.ReadinessGate)...)
 	faults = append(faults, jobTime(path.Child("shutdownJob"), t.ShutdownJob)...)
-	faults = append(faults, positive(path.Child("shutdownSettle"), t.ShutdownSettle)...)
-	faults = append(faults, positive(path.Child("drain"), t.Drain)...)
-	return append(faults, positive(path.Child("machineGone"), t.MachineGone)...)
+	faults = append(faults, bounded(path.Child("shutdownSettle"), t.ShutdownSettle)...)
+	faults = append(faults, bounded(path.Child("drain"), t.Drain)...)
+	return append(faults, bounded(path.Child("machineGone"), t.MachineGone)...)
+}
+
+// bounded is a time that a boot or a shutdown is counted by.
+func bounded(path *field.Path, d *metav1.Duration) field.ErrorList {
+	return append(positive(path, d), longest(path, d)...)
+}
+
+func longest(path *field.Path, d *metav1.Duration) field.ErrorList {
+	if d == nil || d.Duration <= policy.Longest {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, d.Duration.String(), "must be at most "+policy.Longest.String())}
 }
 
 func positive(path *field.Path, d *metav1.Duration) field.ErrorList {
@@ -59,7 +72,7 @@ func positive(path *field.Path, d *metav1.Duration) field.ErrorList {
 // jobTime is a time that becomes a Job's activeDeadlineSeconds, which counts whole seconds.
 func jobTime(path *field.Path, d *metav1.Duration) field.ErrorList {
 	if d == nil || d.Duration >= time.Second {
-		return nil
+		return longest(path, d)
 	}
 	return field.ErrorList{field.Invalid(path, d.Duration.String(), "must be at least 1s; leave it out for the default")}
 }

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/policy"
 )
 
 func paths(faults field.ErrorList) []string {
@@ -82,6 +84,7 @@ func TestAGroupsFaultsAreNamedByField(t *testing.T) {
 		"a threshold in words":  {v2.GroupSpec{ScaleDownGpuUtilizationThreshold: "half"}, []string{"spec.scaleDownGpuUtilizationThreshold"}},
 		"times of zero":         {v2.GroupSpec{MaxNodeProvisionTime: d(0), ScaleDownUnneededTime: d(-1)}, []string{"spec.maxNodeProvisionTime", "spec.scaleDownUnneededTime"}},
 		"a Job under a second":  {v2.GroupSpec{Timeouts: &v2.Timeouts{StartupJob: d(time.Millisecond), Drain: d(0)}}, []string{"spec.timeouts.startupJob", "spec.timeouts.drain"}},
+		"times past a day":      {v2.GroupSpec{MaxNodeProvisionTime: d(25 * time.Hour), Timeouts: &v2.Timeouts{ShutdownJob: d(math.MaxInt64), Registration: d(policy.Longest)}}, []string{"spec.maxNodeProvisionTime", "spec.timeouts.shutdownJob"}},
 		"a taint without a key": {v2.GroupSpec{NodeReadinessTaints: []v2.ReadinessTaint{{Effect: "Never"}}}, []string{"spec.nodeReadinessTaints[0].key", "spec.nodeReadinessTaints[0].key", "spec.nodeReadinessTaints[0].effect"}},
 	}
 	for name, test := range tests {
