@@ -18,7 +18,7 @@ import (
 // asPowerCommand is the variable that makes this very binary the power command.
 const asPowerCommand = "MACHINEROOM_POWER_COMMAND"
 
-const powerUsage = "usage: power on|off|soft|status --url http://127.0.0.1:PORT/machines/NAME/power [--timeout 10s]"
+const powerUsage = "usage: power on|off|soft|cycle|status --url http://127.0.0.1:PORT/machines/NAME/power [--timeout 10s]"
 
 // served is set once this binary has shown that it can be run again as the power command. Without it, running it
 // again would run all of it again.
@@ -69,7 +69,7 @@ func runPower(args []string, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), *timeout)
 	defer cancel()
 	switch Action(action) {
-	case ActionOn, ActionOff, ActionSoft:
+	case ActionOn, ActionOff, ActionSoft, ActionCycle:
 		return pressAt(ctx, *url, Action(action), out)
 	case "status":
 		return statusAt(ctx, *url, out)

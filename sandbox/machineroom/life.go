@@ -152,7 +152,7 @@ func (m *Metal) cut(kind Kind, source string) {
 	m.state = Off
 	b.cancel()
 	m.note(kind, source, "")
-	if !m.temper.ComesBack.spend() {
+	if !m.temper.ComesBack.Spend() {
 		return
 	}
 	m.work.Go(func() {

@@ -17,15 +17,16 @@ type Kind string
 // The kinds of events. The first group is what the switch was asked, the second what became of the power, the third
 // what the operating system did.
 const (
-	PowerOnRequested   Kind = "PowerOnRequested"
-	PowerOnSwallowed   Kind = "PowerOnSwallowed"
-	PowerOnRedundant   Kind = "PowerOnRedundant" // the machine was on already
-	SoftOffRequested   Kind = "SoftOffRequested"
-	SoftOffIgnored     Kind = "SoftOffIgnored"
-	PowerOffRequested  Kind = "PowerOffRequested"
-	CommandDidNothing  Kind = "CommandDidNothing"
-	SwitchUnreachable  Kind = "SwitchUnreachable"
-	TemperamentChanged Kind = "TemperamentChanged"
+	PowerOnRequested    Kind = "PowerOnRequested"
+	PowerOnSwallowed    Kind = "PowerOnSwallowed"
+	PowerOnRedundant    Kind = "PowerOnRedundant" // the machine was on already
+	SoftOffRequested    Kind = "SoftOffRequested"
+	SoftOffIgnored      Kind = "SoftOffIgnored"
+	PowerOffRequested   Kind = "PowerOffRequested"
+	PowerCycleRequested Kind = "PowerCycleRequested"
+	CommandDidNothing   Kind = "CommandDidNothing"
+	SwitchUnreachable   Kind = "SwitchUnreachable"
+	TemperamentChanged  Kind = "TemperamentChanged"
 
 	PoweredOn  Kind = "PoweredOn"
 	PoweredOff Kind = "PoweredOff"
@@ -43,7 +44,8 @@ const (
 	Panicked     Kind = "Panicked"
 )
 
-// The sources of events; a switch's is followed by a colon and who pressed it, a lifecycle Job's pod by its name.
+// The sources of events. The room's own switch is followed by a colon and who pressed it, a lifecycle Job's pod by its
+// name; a switch that speaks another protocol says which, and with which user's rights it was pressed.
 const (
 	sourceSwitch = "switch"
 	sourceItself = "itself"
@@ -59,7 +61,8 @@ type Event struct {
 	Kind    Kind      `json:"kind"`
 	// On is whether the machine has power after the event.
 	On bool `json:"on"`
-	// Source is who caused it: "switch:<who pressed>", "itself", "outage", or "room" for a machine put in switched on.
+	// Source is who caused it: "switch:<who pressed>" or "<protocol>:<user>" for a press, "itself", "outage", or "room" for a
+	// machine put in switched on.
 	Source string `json:"source,omitempty"`
 	Note   string `json:"note,omitempty"`
 }

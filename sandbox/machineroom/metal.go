@@ -118,6 +118,14 @@ func (m *Metal) note(kind Kind, source, note string) {
 	m.log.add(Event{Machine: m.spec.Name, Kind: kind, On: m.state != Off, Source: source, Note: note})
 }
 
+// Note adds to the log what a switch that speaks a protocol of its own did, without a press.
+func (m *Metal) Note(kind Kind, source, note string) { m.noteLocking(kind, source, note) }
+
+// WaitFor returns the first event of this machine that all filters select, past or to come.
+func (m *Metal) WaitFor(ctx context.Context, filters ...Filter) (Event, error) {
+	return m.log.wait(ctx, append([]Filter{Of(m.spec.Name)}, filters...)...)
+}
+
 func (m *Metal) noteLocking(kind Kind, source, note string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

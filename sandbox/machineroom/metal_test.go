@@ -119,6 +119,10 @@ func TestMetal(t *testing.T) {
 			live:  func(b *bench) { b.press(ActionOn, ActionOff); b.after(time.Hour) },
 			state: Off, log: []Kind{PowerOnRequested, PoweredOn, PowerOffRequested, PoweredOff},
 		},
+		"a power cycle is a second boot": {
+			live:  func(b *bench) { b.press(ActionOn); b.after(bootTime); b.press(ActionCycle); b.after(time.Hour) },
+			state: Up, log: and(and(booted, PowerCycleRequested, PoweredOff, PoweredOn), booted[2:]...),
+		},
 		"a second power-on is no second boot": {
 			live:  func(b *bench) { b.press(ActionOn, ActionOn); b.after(bootTime) },
 			state: Up, log: []Kind{PowerOnRequested, PoweredOn, PowerOnRequested, PowerOnRedundant, BootDone, Registered, Ready},

@@ -35,6 +35,9 @@ func (r *Room) AddAlwaysOn(name string, changes ...func(*AlwaysOn)) error {
 	if name == "" {
 		return fmt.Errorf("an always-on node needs a name")
 	}
+	if r.client == nil {
+		return fmt.Errorf("adding node %s: the room has no cluster", name)
+	}
 	node := AlwaysOn{Capacity: DefaultCapacity(), Labels: map[string]string{}}
 	for _, change := range changes {
 		change(&node)

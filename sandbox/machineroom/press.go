@@ -18,18 +18,23 @@ const (
 	ActionOff Action = "off"
 	// ActionSoft asks the operating system to shut down; without one that runs it does nothing.
 	ActionSoft Action = "soft"
+	// ActionCycle cuts the power and gives it again; a machine that is off stays off, and ErrNotOn is returned.
+	ActionCycle Action = "cycle"
 )
 
 // ErrSwitchUnreachable is returned for a press that did not reach the machine.
 var ErrSwitchUnreachable = errors.New("the power switch does not answer")
 
 // ErrUnknownAction is returned for anything that is not an Action.
-var ErrUnknownAction = errors.New("a power switch knows on, off and soft")
+var ErrUnknownAction = errors.New("a power switch knows on, off, soft and cycle")
+
+// ErrNotOn is returned for the cycle of a machine that is off.
+var ErrNotOn = errors.New("the machine is off, and is not switched on by a power cycle")
 
 // Press works the switch. Success means that the switch took the press, not that anything came of it.
 func (m *Metal) Press(ctx context.Context, action Action, source string) error {
 	switch action {
-	case ActionOn, ActionOff, ActionSoft:
+	case ActionOn, ActionOff, ActionSoft, ActionCycle:
 	default:
 		return fmt.Errorf("pressing %q: %w", action, ErrUnknownAction)
 	}
@@ -39,12 +44,14 @@ func (m *Metal) Press(ctx context.Context, action Action, source string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case m.temper.CommandDoesNothing.spend():
+	case m.temper.CommandDoesNothing.Spend():
 		m.note(CommandDidNothing, source, string(action))
 	case action == ActionOn:
 		m.pressOn(source)
 	case action == ActionSoft:
 		m.pressSoft(source)
+	case action == ActionCycle:
+		return m.pressCycle(source)
 	default:
 		m.note(PowerOffRequested, source, "")
 		m.cut(PoweredOff, source)
@@ -55,7 +62,7 @@ func (m *Metal) Press(ctx context.Context, action Action, source string) error {
 func (m *Metal) pressOn(source string) {
 	m.note(PowerOnRequested, source, "")
 	switch {
-	case m.temper.SwallowPowerOn.spend():
+	case m.temper.SwallowPowerOn.Spend():
 		m.note(PowerOnSwallowed, source, "")
 	case m.state != Off:
 		m.note(PowerOnRedundant, source, string(m.state))
@@ -69,11 +76,21 @@ func (m *Metal) pressSoft(source string) {
 	switch {
 	case m.state != Up:
 		m.note(SoftOffIgnored, source, "no operating system runs: "+string(m.state))
-	case m.temper.IgnoreSoftOff.spend():
+	case m.temper.IgnoreSoftOff.Spend():
 		m.note(SoftOffIgnored, source, "")
 	default:
 		m.goDown(source)
 	}
+}
+
+func (m *Metal) pressCycle(source string) error {
+	m.note(PowerCycleRequested, source, "")
+	if m.state == Off {
+		return fmt.Errorf("pressing cycle of %s: %w", m.spec.Name, ErrNotOn)
+	}
+	m.cut(PoweredOff, source)
+	m.turnOn(source)
+	return nil
 }
 
 // reach is the way to the switch, which a temperament can block. A press that hangs is never made later.

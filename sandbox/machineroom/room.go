@@ -21,15 +21,17 @@ import (
 
 // Room holds machines and always-on nodes of one cluster.
 type Room struct {
-	opts    Options
-	client  kubernetes.Interface
-	version string
-	log     *powerLog
-	pods    cache.SharedIndexInformer
-	ctx     context.Context
-	cancel  context.CancelFunc
-	work    sync.WaitGroup
-	ownDir  bool
+	opts Options
+	// software is what comes up on the machines.
+	software software
+	client   kubernetes.Interface
+	version  string
+	log      *powerLog
+	pods     cache.SharedIndexInformer
+	ctx      context.Context
+	cancel   context.CancelFunc
+	work     sync.WaitGroup
+	ownDir   bool
 
 	stopOnce sync.Once
 	stopped  error
@@ -54,6 +56,7 @@ func New(ctx context.Context, config *rest.Config, opts Options) (*Room, error) 
 	r := &Room{
 		opts: opts, machines: map[string]*Metal{}, nodes: map[string]bool{}, kubelets: map[string]*kubelet.Kubelet{},
 	}
+	r.software = r.runKubelet
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	for _, step := range []func(*rest.Config) error{r.connect, r.openFolder, r.watchPods, r.serve} {
 		if err := step(config); err != nil {
@@ -62,6 +65,27 @@ func New(ctx context.Context, config *rest.Config, opts Options) (*Room, error) 
 	}
 	return r, nil
 }
+
+// Bare opens a room without a cluster, for those who need machines with power and switches and no Kubernetes: a machine
+// that is up runs an operating system without a kubelet.
+func Bare(ctx context.Context, opts Options) (*Room, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("reading the room's options: %w", err)
+	}
+	r := &Room{opts: opts, machines: map[string]*Metal{}, nodes: map[string]bool{}, software: idle}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	if err := r.openFolder(nil); err != nil {
+		return nil, errors.Join(err, r.Stop())
+	}
+	if r.switches, err = serveSwitches(r); err != nil {
+		return nil, errors.Join(err, r.Stop())
+	}
+	return r, nil
+}
+
+// idle is an operating system that does nothing.
+func idle(ctx context.Context, _ *Metal, _ osEvents) { <-ctx.Done() }
 
 func (r *Room) connect(config *rest.Config) error {
 	config = rest.CopyConfig(config)
@@ -157,7 +181,7 @@ func (r *Room) AddMachine(spec Machine) (*Metal, error) {
 		return nil, err
 	}
 	m := &Metal{
-		spec: spec, ctx: r.ctx, log: r.log, software: r.runKubelet, agent: r.liftTaints,
+		spec: spec, ctx: r.ctx, log: r.log, software: r.software, agent: r.liftTaints,
 		commands: commands{prefix: r.opts.PowerCommand, rerun: r.opts.rerun, url: r.PowerURL(spec.Name)},
 		state:    Off, temper: spec.Temperament, changed: make(chan struct{}),
 	}

@@ -2,45 +2,32 @@ package machineroom
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
 
-// newSwitches is a room without a cluster: machines, their switches and the log, and no kubelet.
+// newSwitches is a room without a cluster, whose machines boot for an hour.
 func newSwitches(t *testing.T, machines ...string) *Room {
 	t.Helper()
-	log, err := openLog(filepath.Join(t.TempDir(), "power.jsonl"))
+	r, err := Bare(t.Context(), Options{Dir: t.TempDir(), BootTime: time.Hour, PowerCommand: []string{"power"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Room{machines: map[string]*Metal{}, log: log}
-	r.ctx, r.cancel = context.WithCancel(t.Context())
-	if r.switches, err = serveSwitches(r); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range machines {
-		r.machines[name] = &Metal{
-			spec: Machine{Name: name, KubernetesNodeName: name, BootTime: time.Hour}, ctx: r.ctx, log: log, state: Off,
-			changed: make(chan struct{}), commands: commands{prefix: []string{"power"}, url: r.PowerURL(name)},
-		}
-	}
 	t.Cleanup(func() {
-		r.cancel()
-		r.switches.close()
-		for _, m := range r.machines {
-			m.work.Wait()
-		}
-		if err := log.close(); err != nil {
+		if err := r.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
+	for _, name := range machines {
+		if _, err := r.AddMachine(Machine{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return r
 }
 
@@ -56,7 +43,8 @@ func TestSwitchOverHTTP(t *testing.T) {
 	}{
 		{"a press is taken", "POST", "/machines/a/power", `{"action":"on","source":"me"}`, 202, ""},
 		{"the state is shown", "GET", "/machines/a/power", "", 200, `{"name":"a","on":true,"state":"booting","boots":1,"kubeNode":"a"}`},
-		{"an action has to be known", "POST", "/machines/a/power", `{"action":"reset"}`, 400, "knows on, off and soft"},
+		{"an action has to be known", "POST", "/machines/a/power", `{"action":"reset"}`, 400, "knows on, off, soft and cycle"},
+		{"a machine that is off is not cycled", "POST", "/machines/errs/power", `{"action":"cycle"}`, 409, "the machine is off"},
 		{"a field has to be known", "POST", "/machines/a/power", `{"aktion":"on"}`, 400, "unknown field"},
 		{"a machine has to be there", "POST", "/machines/b/power", `{"action":"on"}`, 404, "no such machine"},
 		{"a switch that errs says so", "POST", "/machines/errs/power", `{"action":"on"}`, 503, "does not answer"},

@@ -63,6 +63,8 @@ func press(w http.ResponseWriter, req *http.Request, m *Metal) {
 	switch err := m.Press(req.Context(), body.Action, source); {
 	case errors.Is(err, ErrUnknownAction):
 		http.Error(w, err.Error(), http.StatusBadRequest)
+	case errors.Is(err, ErrNotOn):
+		http.Error(w, err.Error(), http.StatusConflict)
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	default:

@@ -75,8 +75,8 @@ func (t Temperament) Validate() error {
 	return nil
 }
 
-// spend uses up one time.
-func (t *Times) spend() bool {
+// Spend uses up one time, and says whether there was one.
+func (t *Times) Spend() bool {
 	if *t > 0 {
 		*t--
 		return true
