@@ -67,6 +67,18 @@ func (l *Live) NamespaceTerminating(ctx context.Context, name string) (bool, err
 	return namespace == nil || namespace.DeletionTimestamp != nil, nil
 }
 
+// UnlessLeaving is the error, or nil when it only says that the namespace is on its way out and took our rights with it:
+// then nobody will read what was to be written.
+func (l *Live) UnlessLeaving(ctx context.Context, namespace string, err error) error {
+	if Classify(err) != Denied {
+		return err
+	}
+	if leaving, readErr := l.NamespaceTerminating(ctx, namespace); readErr != nil || !leaving {
+		return err
+	}
+	return nil
+}
+
 // Absent is ErrPresent when an object of that name exists now, with that UID if one is given.
 func (l *Live) Absent(ctx context.Context, object client.Object, namespace, name string, uid types.UID) error {
 	err := l.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)

@@ -105,6 +105,6 @@ func (m *Manager) addControllers(mgr ctrl.Manager, t tools) error {
 	if err := slots.Setup(mgr, m.config.Namespace); err != nil {
 		return err
 	}
-	groups := &group.Reconciler{Cache: mgr.GetCache(), Writer: t.writer, Metrics: t.metrics, Clock: m.clock, Base: m.policy}
+	groups := &group.Reconciler{Cache: mgr.GetCache(), Live: t.live, Writer: t.writer, Metrics: t.metrics, Clock: m.clock, Base: m.policy}
 	return groups.Setup(mgr, m.config.Namespace)
 }

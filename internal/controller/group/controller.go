@@ -38,7 +38,9 @@ const (
 // Reconciler keeps the status of groups.
 type Reconciler struct {
 	// Cache is read by index.
-	Cache   client.Reader
+	Cache client.Reader
+	// Live tells whether the namespace still is one to write to.
+	Live    *kube.Live
 	Writer  *kube.Writer
 	Metrics *metrics.Metrics
 	Clock   clock.PassiveClock
@@ -61,7 +63,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{RequeueAfter: firstRetry}, nil
 		}
 		if err != nil {
-			return reconcile.Result{}, err
+			return reconcile.Result{}, r.Live.UnlessLeaving(ctx, request.Namespace, err)
 		}
 	}
 	return r.until(pool.Summarize(view).ValidUntil), nil
