@@ -39,7 +39,7 @@ func (r *run) reportCoolOff() {
 	message := ""
 	if !until.IsZero() {
 		r.wake(until)
-		message = fmt.Sprintf("%d boots in a row failed, the last with %s; not offered until %s",
+		message = fmt.Sprintf("%d boots in a row failed, the last with %s; not offered until %s; to offer it now, patch its status.lastClaim.attempt to 0",
 			r.slot.LastClaim.Attempt, r.slot.LastClaim.Reason, instant(until))
 		if !meta.IsStatusConditionTrue(r.slot.Conditions, v2.ConditionCoolingOff) {
 			r.noteSlot(nil, true, v2.EventCoolingOff, message)

@@ -128,8 +128,12 @@ func (r *run) passed(t time.Time) bool {
 	return !r.in.Now.Before(t)
 }
 
-// unheld is the later of a clock's own start and the end of the slot's last hold: nothing counts while held.
+// unheld is the later of a clock's own start and the end of the slot's last hold: nothing counts while held. A hold that
+// is seen to have ended ends now.
 func (r *run) unheld(start time.Time) time.Time {
+	if r.holdEnds() {
+		return r.in.Now
+	}
 	held := meta.FindStatusCondition(r.slot.Conditions, v2.ConditionHeld)
 	if held != nil && held.Status == metav1.ConditionFalse && held.LastTransitionTime.After(start) {
 		return held.LastTransitionTime.Time

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -74,6 +75,10 @@ func commands() map[string]command {
 		},
 		"pod":    func(w *world, args []string, _ *datadriven.TestData) { w.newPod(args[0]) },
 		"budget": func(w *world, args []string, _ *datadriven.TestData) { w.newBudget(args[0]) },
+		"declare-cpu": func(w *world, args []string, _ *datadriven.TestData) {
+			w.slot.Spec.NodeCapacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(args[0])}
+		},
+		"protected": func(w *world, _ []string, d *datadriven.TestData) { w.protected = strings.TrimSpace(d.Input) },
 		"declare-taint": func(w *world, args []string, _ *datadriven.TestData) {
 			w.slot.Spec.NodeTaints = append(w.slot.Spec.NodeTaints, corev1.Taint{Key: args[0], Effect: corev1.TaintEffectNoSchedule})
 		},
@@ -157,6 +162,9 @@ func (w *world) kubeletSays(args []string) {
 		w.kubelet(corev1.ConditionUnknown)
 	case "taint":
 		w.kubeNode.Spec.Taints = append(w.kubeNode.Spec.Taints, corev1.Taint{Key: args[1], Effect: corev1.TaintEffectNoSchedule})
+	case "carries":
+		w.kubelet(corev1.ConditionTrue)
+		w.kubeNode.Spec.ProviderID = args[1]
 	case "untaint":
 		w.kubeNode.Spec.Taints = nil
 	default:

@@ -30,8 +30,7 @@ func unclaimed(r *run) {
 	if r.slot.Unclaimed == nil {
 		r.slot.Unclaimed = &v2.UnclaimedRecord{Since: r.now}
 		r.rely()
-		r.noteSlot(nil, true, v2.EventUnclaimedMachine, fmt.Sprintf(
-			"the machine is on and no claim wants it; policy %s acts in %s", r.policy.Unclaimed, r.policy.UnclaimedGrace))
+		r.noteSlot(nil, true, v2.EventUnclaimedMachine, "the machine is on and no claim wants it; "+r.unclaimedFate())
 	}
 	r.slotCondition(v2.ConditionUnclaimedMachine, metav1.ConditionTrue, "NoLiveClaim",
 		"on since "+instant(r.slot.Unclaimed.Since.Time)+" with no claim that wants it")
@@ -42,6 +41,20 @@ func unclaimed(r *run) {
 		return
 	}
 	r.actUnclaimed()
+}
+
+// unclaimedFate says what will be done about the machine.
+func (r *run) unclaimedFate() string {
+	switch {
+	case r.in.Protected != "":
+		return "it is left on: " + r.in.Protected
+	case r.policy.Unclaimed == v2.UnclaimedShutdown:
+		return fmt.Sprintf("policy Shutdown switches it off in %s", r.policy.UnclaimedGrace)
+	case r.policy.Unclaimed == v2.UnclaimedAdopt:
+		return fmt.Sprintf("policy Adopt makes a claim for it in %s, if it is fit to serve", r.policy.UnclaimedGrace)
+	default:
+		return fmt.Sprintf("policy %s leaves it alone", r.policy.Unclaimed)
+	}
 }
 
 func (r *run) actUnclaimed() {
