@@ -43,14 +43,10 @@ func NewClaim(v View, s Slot, ask Ask) *v2.NodeClaim {
 	episode, now := Episode(s), metav1.NewTime(v.Now.Truncate(1e9))
 	claim := &v2.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.Object.Namespace,
-			Name:      ClaimName(s.Object, episode),
-			Labels:    map[string]string{v2.LabelGroup: v.Name, v2.LabelNode: s.Name},
-			// A deleted slot takes its claims with it. It is not made to wait for them: the slot's own finalizer does.
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v2.GroupVersion.String(), Kind: "Node", Name: s.Object.Name, UID: s.Object.UID,
-				Controller: new(true),
-			}},
+			Namespace:       s.Object.Namespace,
+			Name:            ClaimName(s.Object, episode),
+			Labels:          labels(v.Name, s.Name),
+			OwnerReferences: []metav1.OwnerReference{owner(s.Object)},
 		},
 		Spec: v2.NodeClaimSpec{
 			SlotRef:     corev1.ObjectReference{Name: s.Name},
@@ -68,4 +64,17 @@ func NewClaim(v View, s Slot, ask Ask) *v2.NodeClaim {
 		claim.Spec.MaxNodeProvisionTime = &metav1.Duration{Duration: v.Policy.MaxNodeProvisionTime}
 	}
 	return claim
+}
+
+// labels are those of a claim; they are for people.
+func labels(group, slot string) map[string]string {
+	return map[string]string{v2.LabelGroup: group, v2.LabelNode: slot}
+}
+
+// owner is the slot as the owner of its claims: a deleted slot takes them with it. It is not made to wait for them: the
+// slot's own finalizer does.
+func owner(slot *v2.Node) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: v2.GroupVersion.String(), Kind: "Node", Name: slot.Name, UID: slot.UID, Controller: new(true),
+	}
 }
