@@ -38,6 +38,7 @@ var layers = []layer{
 	{"internal/kube", []string{"api/...", "internal/core/..."}, "kube writes objects for everybody and knows none of its callers"},
 	{"internal/metrics", []string{"api/...", "internal/core/..."}, "metrics are recorded by all and know none of them"},
 	{"internal/config", []string{"api/...", "internal/core/..."}, "flags are read before anything is built from them"},
+	{"internal/certs", []string{"api/...", "internal/core/...", "internal/kube"}, "certificates are kept for every port and know none of them"},
 	{"internal/controller/*/...", below, "controllers, provider and webhook meet on the API server, never in Go"},
 	{"internal/provider/...", append([]string{"proto/..."}, below...), "controllers, provider and webhook meet on the API server, never in Go"},
 	{"internal/webhook/...", below, "controllers, provider and webhook meet on the API server, never in Go"},
@@ -47,7 +48,7 @@ var layers = []layer{
 }
 
 // below is what the three kinds of actor stand on.
-var below = []string{"api/...", "internal/core/...", "internal/kube", "internal/metrics", "internal/config"}
+var below = []string{"api/...", "internal/core/...", "internal/kube", "internal/metrics", "internal/config", "internal/certs"}
 
 // managed is everything of ours but the power program, whose credentials and protocols stay out of the manager's process.
 var managed = []string{

@@ -17,7 +17,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"google.golang.org/grpc/credentials"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+
+	"homecluster.dev/autoscaler/internal/certs"
 )
 
 // Files name what the port is secured with.
@@ -34,7 +35,7 @@ type Files struct {
 type Port struct {
 	files Files
 	log   logr.Logger
-	own   *certwatcher.CertWatcher
+	own   *certs.Files
 
 	mu sync.Mutex
 	// text is the authorities' file as it was read last, and authorities what it holds.
@@ -46,9 +47,9 @@ type Port struct {
 
 // New reads every file, so that what is wrong with one is told before anything starts.
 func New(files Files, log logr.Logger) (*Port, error) {
-	own, err := certwatcher.New(files.Cert, files.Key)
+	own, err := certs.NewFiles("the provider's port", files.Cert, files.Key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate of the provider's port (%s, %s): %w", files.Cert, files.Key, err)
+		return nil, err
 	}
 	p := &Port{files: files, log: log, own: own}
 	if files.ClientCA != "" {
@@ -60,32 +61,26 @@ func New(files Files, log logr.Logger) (*Port, error) {
 }
 
 // Start keeps the certificate up to date until the context ends.
-func (p *Port) Start(ctx context.Context) error {
-	if err := p.own.Start(ctx); err != nil {
-		return fmt.Errorf("watching the certificate of the provider's port: %w", err)
-	}
-	return nil
-}
+func (p *Port) Start(ctx context.Context) error { return p.own.Start(ctx) }
 
 // NeedLeaderElection is false: every replica answers.
 func (p *Port) NeedLeaderElection() bool { return false }
 
 // Credentials are what a gRPC server needs of the port.
 func (p *Port) Credentials() credentials.TransportCredentials {
-	return spoken{credentials.NewTLS(&tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: http2, GetCertificate: p.own.GetCertificate, GetConfigForClient: p.forClient,
-	}), p.log}
+	config := certs.ServerConfig(p.own.GetCertificate, http2)
+	config.GetConfigForClient = p.forClient
+	return spoken{credentials.NewTLS(config), p.log}
 }
 
 // http2 is all that gRPC speaks.
-var http2 = []string{"h2"}
+const http2 = "h2"
 
 // forClient is the configuration for one connection. No session is resumed: a connection is judged by what holds when it
 // is made, whatever an earlier one was granted.
 func (p *Port) forClient(*tls.ClientHelloInfo) (*tls.Config, error) {
-	config := &tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: http2, GetCertificate: p.own.GetCertificate, SessionTicketsDisabled: true,
-	}
+	config := certs.ServerConfig(p.own.GetCertificate, http2)
+	config.SessionTicketsDisabled = true
 	if p.files.ClientCA != "" {
 		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, p.current()
 		config.VerifyConnection = p.allowed
