@@ -78,7 +78,7 @@ func TestABadStartIsOneClearLine(t *testing.T) {
 
 	good := kubeconfig("good", "", "token: t")
 	free := []string{"--namespace=home", "--kubeconfig=" + good, "--grpc-bind-address=127.0.0.1:0", "--grpc-insecure",
-		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0", "--start-timeout=1ms"}
+		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0", "--webhook-bind-address=127.0.0.1:0", "--start-timeout=1ms"}
 	with := func(args ...string) []string { return append(append([]string{}, free...), args...) }
 	secured := func(args ...string) []string {
 		return append(slices.DeleteFunc(slices.Clone(free), func(arg string) bool { return arg == "--grpc-insecure" }), args...)
@@ -119,6 +119,12 @@ func TestABadStartIsOneClearLine(t *testing.T) {
 			"taking the address of --metrics-bind-address: listen tcp PORT: bind: address already in use"},
 		"the probes' port is taken": {with("--health-probe-bind-address=" + port), exitFailed,
 			"taking the address of --health-probe-bind-address: listen tcp PORT: bind: address already in use"},
+		"the webhook's port is taken": {with("--webhook-bind-address=" + port), exitFailed,
+			"taking the address of --webhook-bind-address: listen tcp PORT: bind: address already in use"},
+		"a webhook's certificate that does not exist": {with("--tls-cert-file=/nowhere/c", "--tls-key-file=/nowhere/k"), exitFailed,
+			"reading the certificate of the webhook's and the metrics' ports (/nowhere/c, /nowhere/k): open /nowhere/c: no such file or directory"},
+		"a webhook's certificate without its key": {with("--tls-cert-file=/nowhere/c"), exitUsage,
+			"--tls-cert-file and --tls-key-file go together: pass both"},
 		"no word on the provider's security": {secured(), exitUsage,
 			"no certificate for the provider's port: pass --grpc-cert-file and --grpc-key-file, or --grpc-insecure to serve plaintext"},
 		"a provider's certificate that does not exist": {secured("--grpc-cert-file=/nowhere/c", "--grpc-key-file=/nowhere/k"), exitFailed,

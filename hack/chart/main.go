@@ -122,7 +122,13 @@ func rights() error {
 		if err != nil {
 			return fmt.Errorf("writing the rules of %s: %w", role.Kind, err)
 		}
-		fmt.Fprintf(&out, "{{- define \"homelab-autoscaler.%s\" -}}\n%s{{- end -}}\n", name, escape(string(rules)))
+		fmt.Fprintf(&out, "{{- define \"homelab-autoscaler.%s\" -}}\n%s{{- end -}}\n", name, named(escape(string(rules))))
 	}
 	return os.WriteFile(filepath.Join(templates, "_rights.tpl"), out.Bytes(), 0o644)
+}
+
+// named gives the objects that a rule names the release's own names.
+func named(rules string) string {
+	const fullname = `{{ include "homelab-autoscaler.fullname" . }}`
+	return strings.NewReplacer("- homelab-autoscaler-certs\n", "- "+fullname+"-certs\n", "- homelab-autoscaler\n", "- "+fullname+"\n").Replace(rules)
 }

@@ -52,7 +52,7 @@ var below = []string{"api/...", "internal/core/...", "internal/kube", "internal/
 
 // managed is everything of ours but the power program, whose credentials and protocols stay out of the manager's process.
 var managed = []string{
-	"api/...", "proto/...", "config/...", "internal/core/...", "internal/kube", "internal/metrics", "internal/config",
+	"api/...", "proto/...", "config/...", "internal/core/...", "internal/kube", "internal/metrics", "internal/config", "internal/certs",
 	"internal/controller/...", "internal/provider/...", "internal/webhook/...",
 }
 

@@ -28,6 +28,12 @@ type Config struct {
 	GRPC GRPC
 	// MetricsAddress and ProbeAddress are the HTTP endpoints; Off switches one off.
 	MetricsAddress, ProbeAddress string
+	// MetricsInsecure serves metrics in plaintext to anybody who reaches the port.
+	MetricsInsecure bool
+	// Webhook is where the API server asks before it stores objects of ours.
+	Webhook Webhook
+	// TLS is the certificate of the webhook's and the metrics' ports.
+	TLS TLS
 	// LeaderElection lets several replicas run, of which one decides.
 	LeaderElection LeaderElection
 	// StartTimeout is how long the manager waits at its start for an API server that answers, serves our kinds and
@@ -106,6 +112,7 @@ func (c *Config) flags(level *string) *flag.FlagSet {
 	c.GRPC.flags(flags)
 	flags.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", "`address` of /metrics; 0 serves none")
 	flags.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; 0 serves none")
+	c.portFlags(flags)
 	l := &c.LeaderElection
 	flags.BoolVar(&l.Enabled, "leader-elect", false, "elect a leader among replicas; only the leader decides, all of them serve the provider")
 	flags.DurationVar(&l.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long others wait before they take over a silent leader's lease")
@@ -123,7 +130,7 @@ func (c *Config) flags(level *string) *flag.FlagSet {
 
 // validate answers the first fault: a person mends one at a time.
 func (c *Config) validate() error {
-	for _, check := range []func() error{c.validNamespace, c.validAddresses, c.GRPC.Validate, c.validLease, c.validRest} {
+	for _, check := range []func() error{c.validNamespace, c.validAddresses, c.GRPC.Validate, c.validPorts, c.validLease, c.validRest} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -149,6 +156,7 @@ func (c *Config) validAddresses() error {
 		{"--grpc-bind-address", c.GRPCAddress, false},
 		{"--metrics-bind-address", c.MetricsAddress, true},
 		{"--health-probe-bind-address", c.ProbeAddress, true},
+		{"--webhook-bind-address", c.Webhook.Address, true},
 	} {
 		if address.mayBeOff && address.value == Off {
 			continue

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 func environment(variables map[string]string, files map[string]string) Environment {
@@ -29,6 +30,8 @@ func TestParse(t *testing.T) {
 	defaults := Config{
 		Namespace: "home", GRPCAddress: ":50051", MetricsAddress: ":8080", ProbeAddress: ":8081", StartTimeout: time.Minute,
 		GRPC:           GRPC{Insecure: true},
+		Webhook:        Webhook{Address: ":9443", Configuration: "homelab-autoscaler", Service: "homelab-autoscaler-webhook"},
+		TLS:            TLS{Secret: "homelab-autoscaler-certs"},
 		LeaderElection: LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
 		Log:            Log{Level: slog.LevelInfo, Format: "text"},
 	}
@@ -56,18 +59,22 @@ func TestParse(t *testing.T) {
 			want: with(func(c *Config) { c.Kubeconfig = "/k" }),
 		},
 		"endpoints may be off": {
-			args: []string{"--namespace=home", "--grpc-insecure", "--metrics-bind-address=0", "--health-probe-bind-address=0"},
-			want: with(func(c *Config) { c.MetricsAddress, c.ProbeAddress = Off, Off }),
+			args: []string{"--namespace=home", "--grpc-insecure", "--metrics-bind-address=0", "--health-probe-bind-address=0", "--webhook-bind-address=0"},
+			want: with(func(c *Config) { c.MetricsAddress, c.ProbeAddress, c.Webhook.Address = Off, Off, Off }),
 		},
 		"everything can be told": {
 			args: []string{"--namespace=home", "--kubeconfig=/k", "--grpc-bind-address=127.0.0.1:1", "--grpc-cert-file=/c", "--grpc-key-file=/y",
 				"--grpc-client-ca-file=/a", "--grpc-allowed-client-names=ca-1, ca-2,", "--metrics-bind-address=[::1]:2",
 				"--health-probe-bind-address=:0", "--leader-elect", "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s",
-				"--leader-elect-retry-period=5s", "--start-timeout=3s", "--job-priority-class=power", "--log-level=debug", "--log-format=json"},
+				"--leader-elect-retry-period=5s", "--start-timeout=3s", "--job-priority-class=power", "--log-level=debug", "--log-format=json",
+				"--webhook-bind-address=:3", "--webhook-configuration=mine", "--webhook-service=hook", "--metrics-insecure",
+				"--tls-secret=kept", "--tls-names=127.0.0.1, hook.lan,"},
 			want: Config{Namespace: "home", Kubeconfig: "/k", GRPCAddress: "127.0.0.1:1", MetricsAddress: "[::1]:2", ProbeAddress: ":0",
 				GRPC:           GRPC{CertFile: "/c", KeyFile: "/y", ClientCAFile: "/a", AllowedClientNames: []string{"ca-1", "ca-2"}},
 				LeaderElection: LeaderElection{Enabled: true, LeaseDuration: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second},
-				StartTimeout:   3 * time.Second, JobPriorityClass: "power", Log: Log{Level: slog.LevelDebug, Format: "json"}},
+				Webhook:        Webhook{Address: ":3", Configuration: "mine", Service: "hook"}, MetricsInsecure: true,
+				TLS:          TLS{Secret: "kept", Names: []string{"127.0.0.1", "hook.lan"}},
+				StartTimeout: 3 * time.Second, JobPriorityClass: "power", Log: Log{Level: slog.LevelDebug, Format: "json"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,6 +90,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseAnswersOneClearLine(t *testing.T) {
+	subdomain, label := validation.IsDNS1123Subdomain("_")[0], validation.IsDNS1123Label("a.b")[0]
 	for name, test := range map[string]struct {
 		args []string
 		want string
@@ -123,6 +131,22 @@ func TestParseAnswersOneClearLine(t *testing.T) {
 			"--grpc-allowed-client-names needs --grpc-client-ca-file: without an authority anybody can take any name"},
 		"a priority class that cannot be one": {[]string{"--namespace=home", "--grpc-insecure", "--job-priority-class=Power Jobs"},
 			`--job-priority-class "Power Jobs" is not a PriorityClass's name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
+		"a webhook without a port": {[]string{"--namespace=home", "--webhook-bind-address=localhost"},
+			`--webhook-bind-address "localhost" is not an address like :8080 or 127.0.0.1:8080: missing port in address`},
+		"a webhook's certificate without its key": {[]string{"--namespace=home", "--grpc-insecure", "--tls-cert-file=/c"},
+			"--tls-cert-file and --tls-key-file go together: pass both"},
+		"names for a certificate that is there": {[]string{"--namespace=home", "--grpc-insecure", "--tls-cert-file=/c", "--tls-key-file=/k", "--tls-names=a"},
+			"--tls-names contradicts --tls-cert-file: the names are those of the certificate in the file"},
+		"a Secret that cannot be one": {[]string{"--namespace=home", "--grpc-insecure", "--tls-secret=My_Secret"},
+			`--tls-secret "My_Secret" is not a Secret's name: ` + subdomain},
+		"a Service that cannot be one": {[]string{"--namespace=home", "--grpc-insecure", "--webhook-service=a.b"},
+			`--webhook-service "a.b" is not a Service's name: ` + label},
+		"configurations that cannot be": {[]string{"--namespace=home", "--grpc-insecure", "--webhook-configuration=A"},
+			`--webhook-configuration "A" is not a webhook configuration's name: ` + subdomain},
+		"a name that is none": {[]string{"--namespace=home", "--grpc-insecure", "--tls-names=a b"},
+			`--tls-names: "a b" is neither a DNS name nor an IP address`},
+		"a certificate for nobody": {[]string{"--namespace=home", "--grpc-insecure", "--webhook-service="},
+			"a certificate needs a name: pass --webhook-service or --tls-names"},
 		"a start that may take no time": {[]string{"--namespace=home", "--grpc-insecure", "--start-timeout=0s"},
 			"--start-timeout 0s is not positive"},
 		"a lease shorter than its renewal": {[]string{"--namespace=home", "--grpc-insecure", "--leader-elect", "--leader-elect-lease-duration=5s"},
@@ -142,13 +166,46 @@ func TestParseAnswersOneClearLine(t *testing.T) {
 	}
 }
 
+func TestACertificateIsMadeOnlyForAPortThatNeedsOne(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want bool
+	}{
+		"by default":                        {nil, true},
+		"for the metrics alone":             {[]string{"--webhook-bind-address=0"}, true},
+		"for the webhook alone":             {[]string{"--metrics-bind-address=0"}, true},
+		"not for plaintext":                 {[]string{"--webhook-bind-address=0", "--metrics-insecure"}, false},
+		"not for nobody":                    {[]string{"--webhook-bind-address=0", "--metrics-bind-address=0"}, false},
+		"not where somebody else keeps one": {[]string{"--tls-cert-file=/c", "--tls-key-file=/k"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Parse(append([]string{"--namespace=home", "--grpc-insecure"}, test.args...), environment(nil, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.OwnCertificate() != test.want {
+				t.Errorf("a certificate of its own: %t", c.OwnCertificate())
+			}
+		})
+	}
+	c, err := Parse([]string{"--namespace=home", "--grpc-insecure", "--tls-names=127.0.0.1"}, environment(nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"homelab-autoscaler-webhook.home.svc", "homelab-autoscaler-webhook.home.svc.cluster.local", "127.0.0.1"}
+	if diff := cmp.Diff(want, c.CertificateNames()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestHelpNamesEveryFlag(t *testing.T) {
 	if _, err := Parse([]string{"--help"}, environment(nil, nil)); !errors.Is(err, ErrHelp) {
 		t.Errorf("--help answers %v", err)
 	}
 	usage := Usage()
 	for _, flag := range []string{"-namespace", "-kubeconfig", "-grpc-bind-address", "-metrics-bind-address", "-health-probe-bind-address",
-		"-grpc-insecure", "-grpc-cert-file", "-grpc-key-file", "-grpc-client-ca-file", "-grpc-allowed-client-names", "-leader-elect", "-leader-elect-lease-duration", "-start-timeout", "-job-priority-class", "-log-level", "-log-format", "-version"} {
+		"-grpc-insecure", "-grpc-cert-file", "-grpc-key-file", "-grpc-client-ca-file", "-grpc-allowed-client-names", "-leader-elect", "-leader-elect-lease-duration", "-start-timeout", "-job-priority-class", "-log-level", "-log-format", "-version",
+		"-webhook-bind-address", "-webhook-configuration", "-webhook-service", "-metrics-insecure", "-tls-cert-file", "-tls-key-file", "-tls-secret", "-tls-names"} {
 		if !strings.Contains(usage, "  "+flag) {
 			t.Errorf("the help says nothing of %s", flag)
 		}

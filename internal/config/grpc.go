@@ -3,8 +3,6 @@ package config
 import (
 	"errors"
 	"flag"
-	"slices"
-	"strings"
 )
 
 // GRPC says how the provider's port is secured. Whoever may call it can switch machines on and off, so that plaintext has
@@ -29,10 +27,7 @@ func (g *GRPC) flags(flags *flag.FlagSet) {
 	flags.Func("grpc-allowed-client-names",
 		"comma-separated `names`, common or DNS, of which a client's certificate must carry one; without it any that the authorities signed",
 		func(list string) error {
-			g.AllowedClientNames = slices.DeleteFunc(strings.Split(list, ","), func(name string) bool { return strings.TrimSpace(name) == "" })
-			for i, name := range g.AllowedClientNames {
-				g.AllowedClientNames[i] = strings.TrimSpace(name)
-			}
+			g.AllowedClientNames = split(list)
 			return nil
 		})
 }

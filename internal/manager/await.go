@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/config"
 	"homecluster.dev/autoscaler/internal/kube"
 )
 
@@ -67,7 +68,7 @@ type look struct {
 	kinds     discovery.DiscoveryInterface
 	clients   kubernetes.Interface
 	reader    client.Reader
-	elects    bool
+	config    config.Config
 }
 
 func newLook(m *Manager) (*look, error) {
@@ -82,7 +83,7 @@ func newLook(m *Manager) (*look, error) {
 		return nil, fmt.Errorf("reading how to reach the API server: %w", err)
 	}
 	return &look{namespace: m.config.Namespace, host: reach.Host, kinds: clients.Discovery(), clients: clients,
-		reader: reader, elects: m.config.LeaderElection.Enabled}, nil
+		reader: reader, config: m.config}, nil
 }
 
 // fit is nil when the manager can work here; else it says, on one line, what a person has to do.

@@ -33,22 +33,22 @@ func (m *Manager) build(ctx context.Context) (ctrl.Manager, error) {
 		return nil, err
 	}
 	live := kube.NewLive(mgr.GetAPIReader())
-	tools := tools{live: live, writer: kube.NewWriter(mgr.GetClient(), live)}
-	if tools.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
+	shared := tools{live: live, writer: kube.NewWriter(mgr.GetClient(), live)}
+	if shared.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
 		return nil, err
 	}
 	if err := m.addState(mgr); err != nil {
 		return nil, err
 	}
-	if err := m.addEvents(mgr, &tools); err != nil {
+	if err := m.addEvents(mgr, &shared); err != nil {
 		return nil, err
 	}
-	if err := m.addControllers(mgr, tools); err != nil {
-		return nil, err
+	for _, add := range []func(ctrl.Manager, tools) error{m.addControllers, m.addProvider, m.addCertificate, m.addWebhook} {
+		if err := add(mgr, shared); err != nil {
+			return nil, err
+		}
 	}
-	if err := m.addProvider(mgr, tools); err != nil {
-		return nil, err
-	}
+	m.ready.when(m.answers)
 	return mgr, nil
 }
 

@@ -7,16 +7,11 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"homecluster.dev/autoscaler/internal/config"
 )
 
-// listen takes the three addresses, or none of them.
+// listen takes the four addresses, or none of them.
 func (m *Manager) listen(ctx context.Context, o Options) error {
 	var fault error
 	take := func(given net.Listener, flag, address string) net.Listener {
@@ -33,6 +28,9 @@ func (m *Manager) listen(ctx context.Context, o Options) error {
 	m.grpc = take(o.GRPC, "--grpc-bind-address", m.config.GRPCAddress)
 	m.metrics = take(o.Metrics, "--metrics-bind-address", m.config.MetricsAddress)
 	m.probes = take(o.Probes, "--health-probe-bind-address", m.config.ProbeAddress)
+	if m.config.Webhook.On() {
+		m.webhook = take(o.Webhook, "--webhook-bind-address", m.config.Webhook.Address)
+	}
 	if fault != nil {
 		return errors.Join(fault, m.close())
 	}
@@ -42,7 +40,7 @@ func (m *Manager) listen(ctx context.Context, o Options) error {
 // close lets the addresses go; whoever served on one has closed it already.
 func (m *Manager) close() error {
 	var faults []error
-	for _, listener := range []net.Listener{m.grpc, m.metrics, m.probes} {
+	for _, listener := range []net.Listener{m.grpc, m.metrics, m.probes, m.webhook} {
 		if listener == nil {
 			continue
 		}
@@ -62,6 +60,9 @@ func (m *Manager) MetricsAddress() string { return address(m.metrics) }
 // ProbeAddress is where /healthz and /readyz listen; empty: nowhere.
 func (m *Manager) ProbeAddress() string { return address(m.probes) }
 
+// WebhookAddress is where the webhook listens; empty: nowhere.
+func (m *Manager) WebhookAddress() string { return address(m.webhook) }
+
 func address(listener net.Listener) string {
 	if listener == nil {
 		return ""
@@ -70,29 +71,29 @@ func address(listener net.Listener) string {
 }
 
 // serveHTTP serves probes and metrics until the context ends: both have something to say before there is an API server.
+// Metrics are answered once it has said who asks.
 func (m *Manager) serveHTTP(ctx context.Context) {
-	var group sync.WaitGroup
 	probes := http.NewServeMux()
 	probes.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	probes.Handle("/readyz", &m.ready)
-	metrics := http.NewServeMux()
-	metrics.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{ctrlmetrics.Registry, m.state}, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
-	group.Go(func() { m.serve(ctx, "probes", m.probes, probes) })
-	group.Go(func() { m.serve(ctx, "metrics", m.metrics, metrics) })
+	var group sync.WaitGroup
+	group.Go(func() { m.serve(ctx, &port{name: "probes", listener: m.probes, handler: probes}) })
+	group.Go(func() {
+		serve := &port{name: "metrics", listener: m.metrics, handler: m.measured}
+		if !m.config.MetricsInsecure {
+			serve.certificate = m.certificate
+		}
+		m.serve(ctx, serve)
+	})
 	group.Wait()
 }
 
-// headerTimeout bounds a client that connects and says nothing.
-const headerTimeout = 10 * time.Second
-
-func (m *Manager) serve(ctx context.Context, name string, listener net.Listener, handler http.Handler) {
-	if listener == nil {
+func (m *Manager) serve(ctx context.Context, port *port) {
+	if port.listener == nil {
 		return
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
-	unhook := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer unhook()
-	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		m.log.Error(err, "serving "+name)
+	port.log = m.log
+	if err := port.Start(ctx); err != nil {
+		m.log.Error(err, "an endpoint is lost")
 	}
 }

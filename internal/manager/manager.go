@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"homecluster.dev/autoscaler/internal/certs"
 	"homecluster.dev/autoscaler/internal/config"
 	"homecluster.dev/autoscaler/internal/core/policy"
 	"homecluster.dev/autoscaler/internal/kube"
@@ -29,8 +31,8 @@ type Options struct {
 	Clock clock.Clock
 	// Policy is what a group's spec overrides; nil: policy.Default().
 	Policy *policy.Policy
-	// GRPC, Metrics and Probes are listeners to use instead of the addresses in the Config.
-	GRPC, Metrics, Probes net.Listener
+	// GRPC, Metrics, Probes and Webhook are listeners to use instead of the addresses in the Config.
+	GRPC, Metrics, Probes, Webhook net.Listener
 	// Log is where the manager logs; the zero value: nowhere.
 	Log logr.Logger
 }
@@ -44,14 +46,20 @@ type Manager struct {
 	policy policy.Policy
 	log    logr.Logger
 
-	grpc, metrics, probes net.Listener
+	grpc, metrics, probes, webhook net.Listener
 	// security is nil when the provider's port is plaintext.
 	security *security.Port
 	// state is what a scrape is told beside what the process counts.
 	state *prometheus.Registry
-	ready readiness
-	// answers is nil once the provider answers.
-	answers func() error
+	// certificate is that of the webhook's and the metrics' ports: from files, or shown once it is made; nil: none is needed.
+	certificate certs.Get
+	files       *certs.Files
+	shown       *certs.Shown
+	// measured answers for the metrics.
+	measured http.Handler
+	ready    readiness
+	// checks are nil once those answer who are asked from outside.
+	checks []func() error
 }
 
 // Run runs the manager as a process does: it reaches the API server as the Config says, logs to standard error, and ends
@@ -94,8 +102,10 @@ func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 	if err := m.policy.Validate(); err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
-	if err := m.secure(); err != nil {
-		return nil, err
+	for _, prepare := range []func() error{m.secure, m.certify, m.meter} {
+		if err := prepare(); err != nil {
+			return nil, err
+		}
 	}
 	if err := m.state.Register(metrics.BuildInfo(Version())); err != nil {
 		return nil, fmt.Errorf("registering the version: %w", err)
@@ -127,7 +137,7 @@ func (m *Manager) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.log.Info("starting", "namespace", m.config.Namespace, "version", Version(), "provider", m.GRPCAddress())
+	m.log.Info("starting", "namespace", m.config.Namespace, "version", Version(), "provider", m.GRPCAddress(), "webhook", m.WebhookAddress())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	// Beside the manager and not in it: a kind that goes away while the caches fill would keep it from ever looking.

@@ -23,7 +23,7 @@ import (
 // nowhere is a configuration that serves on loopback ports of the kernel's choice, for an API server that is not there.
 func nowhere() (*rest.Config, config.Config) {
 	return &rest.Config{Host: "https://127.0.0.1:1"}, config.Config{Namespace: "home", GRPCAddress: "127.0.0.1:0", GRPC: config.GRPC{Insecure: true},
-		MetricsAddress: "127.0.0.1:0", ProbeAddress: "127.0.0.1:0", StartTimeout: time.Hour}
+		MetricsAddress: "127.0.0.1:0", MetricsInsecure: true, ProbeAddress: "127.0.0.1:0", StartTimeout: time.Hour}
 }
 
 func TestAManagerWithoutAnAPIServerIsAliveAndSaysWhyItIsNotReady(t *testing.T) {

@@ -23,7 +23,7 @@ func (m *Manager) secure() error {
 	return err
 }
 
-// addProvider adds the gRPC server. It answers on every replica once the caches are filled, and then the manager is ready.
+// addProvider adds the gRPC server. It answers on every replica once the caches are filled.
 func (m *Manager) addProvider(mgr ctrl.Manager, t tools) error {
 	options, err := m.addSecurity(mgr)
 	if err != nil {
@@ -36,8 +36,7 @@ func (m *Manager) addProvider(mgr ctrl.Manager, t tools) error {
 	if err := mgr.Add(server.Runnable(m.grpc)); err != nil {
 		return fmt.Errorf("adding the provider: %w", err)
 	}
-	m.answers = server.Ready
-	m.ready.when(m.answers)
+	m.checks = append(m.checks, server.Ready)
 	return nil
 }
 

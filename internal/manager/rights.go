@@ -25,6 +25,17 @@ import (
 // +kubebuilder:rbac:groups="",namespace=homelab-autoscaler-system,resources=events,verbs=create;patch;list
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=homelab-autoscaler-system,resources=leases,verbs=get;create;update
 //
+// Its own certificate, where nobody else keeps one. A creation cannot be bound to a name:
+//
+// +kubebuilder:rbac:groups="",namespace=homelab-autoscaler-system,resources=secrets,resourceNames=homelab-autoscaler-certs,verbs=get;patch
+// +kubebuilder:rbac:groups="",namespace=homelab-autoscaler-system,resources=secrets,verbs=create
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=homelab-autoscaler,verbs=get;patch
+//
+// To ask who wants to read the metrics, and whether they may:
+//
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+//
 // In the whole cluster: kubeNodes have no namespace, and the pods of a machine that is drained may have any.
 //
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch;delete
@@ -37,26 +48,51 @@ import (
 type right struct {
 	group, resource string
 	verbs           []string
+	// name is the only object that it is done to; empty: any.
+	name string
 }
 
 func (l *look) rights() []right {
 	const ours = "infra.homecluster.dev"
 	rights := []right{
-		{ours, "groups", []string{"get", "list", "watch"}},
-		{ours, "nodes", []string{"get", "list", "watch", "patch"}},
-		{ours, "nodeclaims", []string{"get", "list", "watch", "create", "patch", "delete"}},
-		{ours, "groups/status", []string{"patch"}},
-		{ours, "nodes/status", []string{"patch"}},
-		{ours, "nodeclaims/status", []string{"patch"}},
-		{"batch", "jobs", []string{"get", "list", "watch", "create", "patch", "delete"}},
-		{"events.k8s.io", "events", []string{"create", "patch"}},
-		{"", "nodes", []string{"get", "list", "watch", "patch", "delete"}},
-		{"", "pods", []string{"get", "list", "watch"}},
-		{"", "pods/eviction", []string{"create"}},
-		{"policy", "poddisruptionbudgets", []string{"get", "list", "watch"}},
+		{group: ours, resource: "groups", verbs: []string{"get", "list", "watch"}},
+		{group: ours, resource: "nodes", verbs: []string{"get", "list", "watch", "patch"}},
+		{group: ours, resource: "nodeclaims", verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+		{group: ours, resource: "groups/status", verbs: []string{"patch"}},
+		{group: ours, resource: "nodes/status", verbs: []string{"patch"}},
+		{group: ours, resource: "nodeclaims/status", verbs: []string{"patch"}},
+		{group: "batch", resource: "jobs", verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+		{group: "events.k8s.io", resource: "events", verbs: []string{"create", "patch"}},
+		{group: "", resource: "nodes", verbs: []string{"get", "list", "watch", "patch", "delete"}},
+		{group: "", resource: "pods", verbs: []string{"get", "list", "watch"}},
+		{group: "", resource: "pods/eviction", verbs: []string{"create"}},
+		{group: "policy", resource: "poddisruptionbudgets", verbs: []string{"get", "list", "watch"}},
 	}
-	if l.elects {
-		rights = append(rights, right{"coordination.k8s.io", "leases", []string{"get", "create", "update"}})
+	if l.config.LeaderElection.Enabled {
+		rights = append(rights, right{group: "coordination.k8s.io", resource: "leases", verbs: []string{"get", "create", "update"}})
+	}
+	return append(rights, l.portRights()...)
+}
+
+// portRights are what the ports need that the configuration asks for.
+func (l *look) portRights() []right {
+	var rights []right
+	c := l.config
+	if c.OwnCertificate() {
+		rights = append(rights,
+			right{resource: "secrets", verbs: []string{"get", "patch"}, name: c.TLS.Secret},
+			right{resource: "secrets", verbs: []string{"create"}})
+		if name := c.Webhook.Configuration; c.Webhook.On() && name != "" {
+			const group = "admissionregistration.k8s.io"
+			rights = append(rights,
+				right{group: group, resource: "mutatingwebhookconfigurations", verbs: []string{"get", "patch"}, name: name},
+				right{group: group, resource: "validatingwebhookconfigurations", verbs: []string{"get", "patch"}, name: name})
+		}
+	}
+	if c.MetricsOn() && !c.MetricsInsecure {
+		rights = append(rights,
+			right{group: "authentication.k8s.io", resource: "tokenreviews", verbs: []string{"create"}},
+			right{group: "authorization.k8s.io", resource: "subjectaccessreviews", verbs: []string{"create"}})
 	}
 	return rights
 }
@@ -94,7 +130,8 @@ func lacking(rights []right, rules []authorizationv1.ResourceRule) []string {
 
 func grants(rule authorizationv1.ResourceRule, right right, verb string) bool {
 	resource, subresource, _ := strings.Cut(right.resource, "/")
-	return len(rule.ResourceNames) == 0 && has(rule.APIGroups, right.group) && has(rule.Verbs, verb) &&
+	named := len(rule.ResourceNames) == 0 || right.name != "" && slices.Contains(rule.ResourceNames, right.name)
+	return named && has(rule.APIGroups, right.group) && has(rule.Verbs, verb) &&
 		(has(rule.Resources, right.resource) || subresource != "" && (has(rule.Resources, resource+"/*") || has(rule.Resources, "*/"+subresource)))
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"homecluster.dev/autoscaler/internal/config"
 )
 
 // The manager asks for exactly what the manifests grant. Two rights are not asked for, since a manager can start without
@@ -20,7 +22,7 @@ func TestTheRightsAskedForAreThoseGranted(t *testing.T) {
 		t.Fatal(err)
 	}
 	granted := map[string]bool{}
-	marker := regexp.MustCompile(`(?m)^// \+kubebuilder:rbac:groups=([^,]*),(?:namespace=[^,]*,)?resources=([^,]*),verbs=(.*)$`)
+	marker := regexp.MustCompile(`(?m)^// \+kubebuilder:rbac:groups=([^,]*),(?:namespace=[^,]*,)?resources=([^,]*),(?:resourceNames=[^,]*,)?verbs=(.*)$`)
 	markers := marker.FindAllStringSubmatch(string(source), -1)
 	for _, m := range markers {
 		for _, resource := range strings.Split(m[2], ";") {
@@ -33,7 +35,7 @@ func TestTheRightsAskedForAreThoseGranted(t *testing.T) {
 		t.Fatalf("%d of %d markers can be read", len(markers), want)
 	}
 	asked := map[string]bool{}
-	for _, right := range lacking((&look{elects: true}).rights(), nil) {
+	for _, right := range lacking((&look{config: everything()}).rights(), nil) {
 		asked[right] = true
 	}
 	for _, unasked := range []string{"update nodes/finalizers.infra.homecluster.dev", "update nodeclaims/finalizers.infra.homecluster.dev",
@@ -48,9 +50,42 @@ func TestTheRightsAskedForAreThoseGranted(t *testing.T) {
 	}
 }
 
+// everything is a configuration that needs every right.
+func everything() config.Config {
+	return config.Config{
+		LeaderElection: config.LeaderElection{Enabled: true}, MetricsAddress: ":8080", Webhook: config.Webhook{Address: ":9443", Configuration: "homelab-autoscaler"},
+		TLS: config.TLS{Secret: "homelab-autoscaler-certs"},
+	}
+}
+
+// A port that is off, or whose certificate somebody else keeps, needs no right.
+func TestNoRightIsAskedForThatNoPortNeeds(t *testing.T) {
+	all := len((&look{config: everything()}).rights())
+	for name, test := range map[string]struct {
+		change func(*config.Config)
+		fewer  int
+	}{
+		"no election":                         {func(c *config.Config) { c.LeaderElection.Enabled = false }, 1},
+		"no webhook":                          {func(c *config.Config) { c.Webhook.Address = config.Off }, 2},
+		"no configuration":                    {func(c *config.Config) { c.Webhook.Configuration = "" }, 2},
+		"plaintext metrics":                   {func(c *config.Config) { c.MetricsInsecure = true }, 2},
+		"a certificate from files":            {func(c *config.Config) { c.TLS.CertFile = "/c" }, 4},
+		"neither webhook nor guarded metrics": {func(c *config.Config) { c.Webhook.Address, c.MetricsInsecure = "", true }, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := everything()
+			test.change(&c)
+			if got := len((&look{config: c}).rights()); got != all-test.fewer {
+				t.Errorf("%d rights, want %d", got, all-test.fewer)
+			}
+		})
+	}
+}
+
 func TestLacking(t *testing.T) {
-	jobs := []right{{"batch", "jobs", []string{"get", "create"}}}
-	evictions := []right{{"", "pods/eviction", []string{"create"}}}
+	jobs := []right{{group: "batch", resource: "jobs", verbs: []string{"get", "create"}}}
+	evictions := []right{{resource: "pods/eviction", verbs: []string{"create"}}}
+	ours := []right{{resource: "secrets", verbs: []string{"get"}, name: "ours"}}
 	rule := func(groups, resources, verbs string, names ...string) authorizationv1.ResourceRule {
 		return authorizationv1.ResourceRule{APIGroups: strings.Split(groups, ","), Resources: strings.Split(resources, ","),
 			Verbs: strings.Split(verbs, ","), ResourceNames: names}
@@ -67,6 +102,9 @@ func TestLacking(t *testing.T) {
 		"another group":                            {jobs, []authorizationv1.ResourceRule{rule("apps", "jobs", "*")}, []string{"get jobs.batch", "create jobs.batch"}},
 		"one verb short":                           {jobs, []authorizationv1.ResourceRule{rule("batch", "jobs", "get")}, []string{"create jobs.batch"}},
 		"only one object of the kind":              {jobs, []authorizationv1.ResourceRule{rule("batch", "jobs", "*", "mine")}, []string{"get jobs.batch", "create jobs.batch"}},
+		"the one object it is about":               {ours, []authorizationv1.ResourceRule{rule("", "secrets", "get", "other", "ours")}, nil},
+		"another object":                           {ours, []authorizationv1.ResourceRule{rule("", "secrets", "get", "other")}, []string{"get secrets"}},
+		"all objects, where one is asked for":      {ours, []authorizationv1.ResourceRule{rule("", "secrets", "get")}, nil},
 		"a resource is not its subresource":        {evictions, []authorizationv1.ResourceRule{rule("", "pods", "*")}, []string{"create pods/eviction"}},
 		"every subresource of the kind":            {evictions, []authorizationv1.ResourceRule{rule("", "pods/*", "*")}, nil},
 		"the subresource of every kind":            {evictions, []authorizationv1.ResourceRule{rule("", "*/eviction", "create")}, nil},

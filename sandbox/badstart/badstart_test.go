@@ -103,7 +103,10 @@ func TestABadStartOnARealAPIServerIsOneClearLine(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{"infra.homecluster.dev", "batch", "events.k8s.io", "policy"}, Resources: []string{"*"}, Verbs: []string{"*"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes", "pods"}, Verbs: []string{"get", "list", "watch"}})
 	w.fails("a user who may read and not act", w.user("reader"), "home", "missing rights, apply the Role and ClusterRole of config/rbac "+
-		"(or the Helm chart): patch nodes, delete nodes, create pods/eviction")
+		"(or the Helm chart): patch nodes, delete nodes, create pods/eviction, get secrets, patch secrets, create secrets, "+
+		"get mutatingwebhookconfigurations.admissionregistration.k8s.io, patch mutatingwebhookconfigurations.admissionregistration.k8s.io, "+
+		"get validatingwebhookconfigurations.admissionregistration.k8s.io, patch validatingwebhookconfigurations.admissionregistration.k8s.io, "+
+		"create tokenreviews.authentication.k8s.io, create subjectaccessreviews.authorization.k8s.io")
 
 	w.endsWith("a running manager's kind goes away", func() { w.uninstall("nodes") },
 		"the API server does not serve nodes.infra.homecluster.dev in version v2alpha1"+install)
@@ -163,7 +166,7 @@ func (w world) fails(name string, as *rest.Config, namespace, want string) {
 			t.Fatal(err)
 		}
 		command := exec.CommandContext(t.Context(), binary, "--kubeconfig="+kubeconfig, "--namespace="+namespace,
-			"--grpc-bind-address=127.0.0.1:0", "--grpc-insecure", "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0", "--start-timeout=6s", "--log-level=error")
+			"--grpc-bind-address=127.0.0.1:0", "--grpc-insecure", "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0", "--webhook-bind-address=127.0.0.1:0", "--start-timeout=6s", "--log-level=error")
 		var out, complaints bytes.Buffer
 		command.Stdout, command.Stderr = &out, &complaints
 		var exit *exec.ExitError

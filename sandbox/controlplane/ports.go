@@ -49,3 +49,12 @@ func (p *ports) taken() bool {
 	}
 	return false
 }
+
+// FreeAddress is an address on the loopback interface where nobody listens now.
+func FreeAddress() (string, error) {
+	listener, err := listen(0)
+	if err != nil {
+		return "", fmt.Errorf("finding a free address: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
+}

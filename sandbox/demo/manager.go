@@ -18,6 +18,9 @@ import (
 // managerPackage is the manager's own command, in the main module.
 const managerPackage = "./cmd/homelab-autoscaler"
 
+// webhooks is the name of the manager's webhook configurations, which its rights name too.
+const webhooks = "homelab-autoscaler"
+
 // startPatience is how long the manager may take to be ready; an idle machine needs a second or two.
 const startPatience = 2 * time.Minute
 
@@ -49,7 +52,7 @@ func buildManager(ctx context.Context, progress io.Writer) (string, error) {
 
 // startManager runs the manager as a process of its own, outside the cluster, and waits until it is ready.
 func (s *Sandbox) startManager(ctx context.Context, binary string, progress io.Writer) error {
-	addresses, err := freeAddresses(ctx, 3)
+	addresses, err := freeAddresses(ctx, 4)
 	if err != nil {
 		return err
 	}
@@ -70,11 +73,15 @@ func (s *Sandbox) startManager(ctx context.Context, binary string, progress io.W
 	if err != nil {
 		return err
 	}
+	if err := s.plane.InstallWebhooks(ctx, webhooks, Namespace, addresses[3]); err != nil {
+		return err
+	}
 	s.manager, err = start(ctx, s.Logs, "manager", home,
 		"--kubeconfig="+kubeconfig, "--namespace="+Namespace, "--leader-elect=false",
 		"--grpc-bind-address="+s.Provider,
 		"--grpc-cert-file="+cert, "--grpc-key-file="+key, "--grpc-client-ca-file="+s.certificates.ca(),
 		"--grpc-allowed-client-names="+clientNames,
+		"--webhook-bind-address="+addresses[3], "--webhook-configuration="+webhooks, "--tls-names=127.0.0.1",
 		"--metrics-bind-address="+addresses[1], "--health-probe-bind-address="+addresses[2])
 	if err != nil {
 		return err

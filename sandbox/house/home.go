@@ -13,6 +13,7 @@ import (
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/policy"
 	"homecluster.dev/autoscaler/internal/kube"
+	"homecluster.dev/autoscaler/sandbox/controlplane"
 	"homecluster.dev/autoscaler/sandbox/controlplane/proxy"
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
@@ -42,8 +43,13 @@ type Home struct {
 	// Log is what the managers logged.
 	Log *Journal
 
-	stop func()
+	// webhook is where the API server finds whichever manager runs.
+	webhook string
+	stop    func()
 }
+
+// others are resources whose writes belong to no machine's life.
+var others = []string{"groups", "secrets", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
 
 // Options are how a home differs from others. The zero value is a good machine and a patient group.
 type Options struct {
@@ -66,11 +72,17 @@ func (h *House) Home(t *testing.T, o Options) *Home {
 	if home.Client, err = client.New(h.ControlPlane.Config(), client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
-	if home.Proxy, err = proxy.Start(h.ControlPlane.Config(), append(slices.Clone(proxy.Bookkeeping), "groups")); err != nil {
+	if home.Proxy, err = proxy.Start(h.ControlPlane.Config(), append(slices.Clone(proxy.Bookkeeping), others...)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(home.Proxy.Close)
 	t.Cleanup(func() { home.Stop() })
+	if home.webhook, err = controlplane.FreeAddress(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.ControlPlane.InstallWebhooks(t.Context(), home.Namespace, home.Namespace, home.webhook); err != nil {
+		t.Fatal(err)
+	}
 	home.furnish(o)
 	return home
 }

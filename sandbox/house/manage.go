@@ -57,6 +57,8 @@ func (h *Home) Manage(reach *rest.Config) {
 	c := config.Config{
 		Namespace: h.Namespace, GRPCAddress: "127.0.0.1:0", GRPC: config.GRPC{Insecure: true},
 		MetricsAddress: config.Off, ProbeAddress: config.Off, StartTimeout: time.Minute,
+		Webhook: config.Webhook{Address: h.webhook, Configuration: h.Namespace},
+		TLS:     config.TLS{Secret: "certificate", Names: []string{"127.0.0.1"}},
 	}
 	m, err := manager.New(reach, c, manager.Options{Log: h.Log.logger(), Policy: &h.Policy, Clock: h.Clock})
 	if err != nil {

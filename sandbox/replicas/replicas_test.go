@@ -76,7 +76,7 @@ func (w world) create(objects ...client.Object) {
 // run starts a manager and waits until it is ready. Stop ends it and waits for its end.
 func (w world) run(reach *rest.Config, lease config.LeaderElection) (m *manager.Manager, stop func()) {
 	w.t.Helper()
-	m, err := manager.New(reach, config.Config{Namespace: w.namespace, GRPCAddress: "127.0.0.1:0", GRPC: config.GRPC{Insecure: true}, MetricsAddress: "127.0.0.1:0",
+	m, err := manager.New(reach, config.Config{Namespace: w.namespace, GRPCAddress: "127.0.0.1:0", GRPC: config.GRPC{Insecure: true}, MetricsAddress: "127.0.0.1:0", MetricsInsecure: true,
 		ProbeAddress: "127.0.0.1:0", StartTimeout: patience, LeaderElection: lease}, manager.Options{})
 	if err != nil {
 		w.t.Fatal(err)

@@ -31,6 +31,28 @@
   verbs:
   - create
 - apiGroups:
+  - admissionregistration.k8s.io
+  resourceNames:
+  - {{ include "homelab-autoscaler.fullname" . }}
+  resources:
+  - mutatingwebhookconfigurations
+  - validatingwebhookconfigurations
+  verbs:
+  - get
+  - patch
+- apiGroups:
+  - authentication.k8s.io
+  resources:
+  - tokenreviews
+  verbs:
+  - create
+- apiGroups:
+  - authorization.k8s.io
+  resources:
+  - subjectaccessreviews
+  verbs:
+  - create
+- apiGroups:
   - policy
   resources:
   - poddisruptionbudgets
@@ -47,6 +69,21 @@
   verbs:
   - create
   - list
+  - patch
+- apiGroups:
+  - ""
+  resources:
+  - secrets
+  verbs:
+  - create
+- apiGroups:
+  - ""
+  resourceNames:
+  - {{ include "homelab-autoscaler.fullname" . }}-certs
+  resources:
+  - secrets
+  verbs:
+  - get
   - patch
 - apiGroups:
   - batch
