@@ -2,9 +2,13 @@ package admission_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -57,7 +61,31 @@ func TestWhileNoManagerAnswers(t *testing.T) {
 		}
 		return nil
 	})
+	keepsShared(t, h, twin)
 	letGo(t, h, twin)
+}
+
+// keepsShared: a machine that two slots name comes up for a claim of the one, and the other does not take it for unclaimed.
+func keepsShared(t *testing.T, h *home, twin *v2.Node) {
+	t.Helper()
+	kubeNode := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a.lan"}}
+	h.create(kubeNode)
+	h.eventually("the twin is protected", func(ctx context.Context) error {
+		// A kubelet that reports, since the node lifecycle controller takes a quiet one for silent.
+		now := metav1.Now()
+		kubeNode.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: now, LastTransitionTime: now}}
+		if err := h.client.Status().Update(ctx, kubeNode); err != nil {
+			return errors.Join(err, h.client.Get(ctx, client.ObjectKeyFromObject(kubeNode), kubeNode))
+		}
+		if err := h.client.Get(ctx, client.ObjectKeyFromObject(twin), twin); err != nil {
+			return err
+		}
+		protected := meta.FindStatusCondition(twin.Status.Conditions, v2.ConditionProtected)
+		if protected == nil || protected.Status != metav1.ConditionTrue || protected.Message != "slot a names kubeNode a.lan as well: delete one of the two" {
+			return fmt.Errorf("its condition is %v", protected)
+		}
+		return nil
+	})
 }
 
 // letGo holds, relabels and ends a slot that the webhook would not let in any more.

@@ -130,7 +130,13 @@ func (o *Observer) neighbours(ctx context.Context, in *slot.Input) error {
 		return fmt.Errorf("listing kubeNodes: %w", err)
 	}
 	kubeNodes := pointers(list.Items)
-	in.Protected = protected(in.Slot, in.KubeNode, kubeNodes)
+	slots, err := o.slotsOf(ctx, in.Namespace, in.Slot.Spec.KubernetesNodeName)
+	if err != nil {
+		return err
+	}
+	if in.Protected = shared(in.Slot, slots); in.Protected == "" {
+		in.Protected = protected(in.Slot, in.KubeNode, kubeNodes)
+	}
 	for _, kubeNode := range kubeNodes {
 		named, err := o.named(ctx, in.Namespace, kubeNode)
 		if err != nil {
@@ -150,12 +156,18 @@ func (o *Observer) named(ctx context.Context, namespace string, kubeNode *corev1
 	if kubeNode.Labels[v2.LabelNode] != "" {
 		return true, nil
 	}
+	slots, err := o.slotsOf(ctx, namespace, kubeNode.Name)
+	return len(slots) > 0, err
+}
+
+// slotsOf are the slots of the namespace that name the kubeNode.
+func (o *Observer) slotsOf(ctx context.Context, namespace, kubeNode string) ([]*v2.Node, error) {
 	var slots v2.NodeList
-	err := o.Cache.List(ctx, &slots, client.InNamespace(namespace), client.MatchingFields{kube.IndexSlotsByKubeNodeName: kubeNode.Name})
+	err := o.Cache.List(ctx, &slots, client.InNamespace(namespace), client.MatchingFields{kube.IndexSlotsByKubeNodeName: kubeNode})
 	if err != nil {
-		return false, fmt.Errorf("listing the slots of kubeNode %s: %w", kubeNode.Name, err)
+		return nil, fmt.Errorf("listing the slots of kubeNode %s: %w", kubeNode, err)
 	}
-	return len(slots.Items) > 0, nil
+	return pointers(slots.Items), nil
 }
 
 // namespace asks whether the namespace is on its way out, which matters only when something in it is.

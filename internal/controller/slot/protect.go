@@ -26,6 +26,17 @@ func protected(slot *v2.Node, kubeNode *corev1.Node, all []*corev1.Node) string 
 	return ""
 }
 
+// shared says which other slot names the same kubeNode; empty: none does. Admission refuses a second one, but where nobody
+// answered it the machine that one slot's claim has would look unclaimed to the other.
+func shared(slot *v2.Node, named []*v2.Node) string {
+	for _, other := range named {
+		if other.Name != slot.Name {
+			return "slot " + other.Name + " names kubeNode " + slot.Spec.KubernetesNodeName + " as well: delete one of the two"
+		}
+	}
+	return ""
+}
+
 // runsPowerJobs is whether a lifecycle Job of that pod spec could run on the kubeNode now.
 func runsPowerJobs(kubeNode *corev1.Node, spec v2.MinimalPodSpec) bool {
 	if !facts.KubeNodeReady(kubeNode) || kubeNode.Spec.Unschedulable || kubeNode.DeletionTimestamp != nil {

@@ -78,3 +78,15 @@ func TestProtected(t *testing.T) {
 		})
 	}
 }
+
+func TestAMachineOfTwoSlotsIsProtected(t *testing.T) {
+	named := func(name string) *v2.Node {
+		return &v2.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v2.NodeSpec{KubernetesNodeName: "worker-01"}}
+	}
+	if why := shared(named("a"), []*v2.Node{named("a")}); why != "" {
+		t.Errorf("a slot alone is protected: %s", why)
+	}
+	if why := shared(named("a"), []*v2.Node{named("a"), named("b")}); why != "slot b names kubeNode worker-01 as well: delete one of the two" {
+		t.Errorf("of two slots it says %q", why)
+	}
+}
