@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
@@ -46,6 +47,15 @@ func (f *Files) Start(ctx context.Context) error {
 		return fmt.Errorf("watching the certificate of %s: %w", f.port, err)
 	}
 	return nil
+}
+
+// Tell tells when the certificate ends, now and whenever another one is read.
+func (f *Files) Tell(tell func(end time.Time)) {
+	f.watcher.RegisterCallback(func(cert tls.Certificate) {
+		if leaf := cert.Leaf; leaf != nil {
+			tell(leaf.NotAfter)
+		}
+	})
 }
 
 // NeedLeaderElection is false: every replica answers.

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -61,6 +60,8 @@ type Keeper struct {
 	// Clock is the real one: certificates are judged by the clocks of others.
 	Clock clock.Clock
 	Log   logr.Logger
+	// Tell is told when the certificate that is shown ends.
+	Tell func(end time.Time)
 
 	// announced are the authorities that the last look found, or made, trusted.
 	announced []*x509.Certificate
@@ -181,6 +182,7 @@ func (k *Keeper) show(m material) {
 	trusted := slices.ContainsFunc(known, func(c *x509.Certificate) bool { return now.cert.CheckSignatureFrom(c) == nil })
 	if shown == nil || trusted || !k.Clock.Now().Before(shown.Leaf.NotAfter) {
 		k.Shown.cert.Store(&tls.Certificate{Certificate: [][]byte{now.cert.Raw}, PrivateKey: now.key, Leaf: now.cert})
-		k.Log.Info("the ports show a new certificate", "names", k.Names, "ends", fmt.Sprint(now.cert.NotAfter.UTC()))
+		k.Log.Info("the ports show a new certificate", "names", k.Names, "ends", now.cert.NotAfter.UTC())
+		k.Tell(now.cert.NotAfter)
 	}
 }

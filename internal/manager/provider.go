@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,7 +26,7 @@ func (m *Manager) secure() error {
 
 // addProvider adds the gRPC server. It answers on every replica once the caches are filled.
 func (m *Manager) addProvider(mgr ctrl.Manager, t tools) error {
-	options, err := m.addSecurity(mgr)
+	options, err := m.addSecurity(mgr, t)
 	if err != nil {
 		return err
 	}
@@ -41,12 +42,13 @@ func (m *Manager) addProvider(mgr ctrl.Manager, t tools) error {
 }
 
 // addSecurity keeps the certificates up to date, and says in the log who may call.
-func (m *Manager) addSecurity(mgr ctrl.Manager) ([]grpc.ServerOption, error) {
+func (m *Manager) addSecurity(mgr ctrl.Manager, t tools) ([]grpc.ServerOption, error) {
 	c := m.config.GRPC
 	if m.security == nil {
 		m.log.Info("the provider's port is plaintext (--grpc-insecure): whoever reaches it can switch machines")
 		return nil, nil
 	}
+	m.security.Tell(func(end time.Time) { t.metrics.Certificate("provider", end) })
 	if err := mgr.Add(m.security); err != nil {
 		return nil, fmt.Errorf("adding the security of the provider's port: %w", err)
 	}

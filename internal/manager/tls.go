@@ -3,6 +3,7 @@ package manager
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -35,15 +36,24 @@ func (m *Manager) certify() (err error) {
 
 // addCertificate keeps the certificate up to date.
 func (m *Manager) addCertificate(mgr ctrl.Manager, t tools) error {
+	tell := func(end time.Time) {
+		if m.config.Webhook.On() {
+			t.metrics.Certificate("webhook", end)
+		}
+		if m.config.MetricsOn() && !m.config.MetricsInsecure {
+			t.metrics.Certificate("metrics", end)
+		}
+	}
 	switch {
 	case m.files != nil:
+		m.files.Tell(tell)
 		if err := mgr.Add(m.files); err != nil {
 			return fmt.Errorf("adding the certificate's files: %w", err)
 		}
 	case m.shown != nil:
 		keeper := &certs.Keeper{
 			Namespace: m.config.Namespace, Secret: m.config.TLS.Secret, Names: m.config.CertificateNames(),
-			Shown: m.shown, Live: t.live, Writer: t.writer, Clock: kube.Clock{}, Log: m.log.WithName("certificate"),
+			Shown: m.shown, Live: t.live, Writer: t.writer, Clock: kube.Clock{}, Log: m.log.WithName("certificate"), Tell: tell,
 		}
 		if m.config.Webhook.On() {
 			keeper.Configuration = m.config.Webhook.Configuration

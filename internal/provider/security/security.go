@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"google.golang.org/grpc/credentials"
@@ -62,6 +63,9 @@ func New(files Files, log logr.Logger) (*Port, error) {
 
 // Start keeps the certificate up to date until the context ends.
 func (p *Port) Start(ctx context.Context) error { return p.own.Start(ctx) }
+
+// Tell tells when the certificate ends, now and whenever another one is read.
+func (p *Port) Tell(tell func(end time.Time)) { p.own.Tell(tell) }
 
 // NeedLeaderElection is false: every replica answers.
 func (p *Port) NeedLeaderElection() bool { return false }
