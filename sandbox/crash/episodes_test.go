@@ -47,6 +47,7 @@ func episodes() map[string]episode {
 func failedBoot() episode {
 	return episode{
 		options: house.Options{Temperament: machineroom.Temperament{StartupSwitch: machineroom.SwitchErrors}},
+		before:  home.unhook,
 		begin:   func(h home) { h.Ask(claimName, 0) },
 		ended: func(h home, ctx context.Context) string {
 			return first(h.hasEnded(ctx, claimName, v2.ClaimFailed, v2.ReasonStartupJobFailed), h.isOff(ctx))
@@ -81,10 +82,13 @@ func deleteWhileBooting() episode {
 	}
 }
 
+// unhook lets claims in that the webhook would refuse or complete.
+func (h home) unhook() { h.Unhook() }
+
 // superseded is a second claim for a machine that is ready for the first.
 func superseded() episode {
 	return episode{
-		before: home.boot,
+		before: func(h home) { h.boot(); h.unhook() },
 		begin:  func(h home) { h.Ask(newerName, window) },
 		ended: func(h home, ctx context.Context) string {
 			return first(h.hasEnded(ctx, claimName, v2.ClaimFailed, v2.ReasonSuperseded), h.serves(ctx, newerName))
@@ -97,7 +101,7 @@ func superseded() episode {
 func supersededWhileBooting() episode {
 	return episode{
 		options: house.Options{Temperament: machineroom.Temperament{NeverBoots: true}},
-		before:  home.launch,
+		before:  func(h home) { h.launch(); h.unhook() },
 		begin: func(h home) {
 			h.Ask(newerName, window)
 			h.Temper(machineroom.Temperament{SlowBoot: *house.Seconds(4)})

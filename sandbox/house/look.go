@@ -21,28 +21,6 @@ import (
 // patience is how long a case waits for what must come; nothing that works takes nearly as long.
 const patience = 4 * time.Minute
 
-// Ask makes the claim of a person for the home's machine. deadline is that of its boot; 0 gives it none.
-func (h *Home) Ask(name string, deadline time.Duration) {
-	h.T.Helper()
-	claim := &v2.NodeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: h.Namespace},
-		Spec: v2.NodeClaimSpec{
-			SlotRef: corev1.ObjectReference{Name: h.Machine},
-			Request: v2.ClaimRequest{Call: v2.CallCreate, Group: Pool},
-			// Kept for the assertions.
-			TTLSecondsAfterFinished: new(int32(3600)),
-		},
-	}
-	if deadline > 0 {
-		now := time.Now()
-		if h.Clock != nil {
-			now = h.Clock.Now()
-		}
-		claim.Spec.DeadlineAt = new(metav1.NewTime(now.Add(deadline)))
-	}
-	h.Create(claim)
-}
-
 // TakeBack deletes a claim.
 func (h *Home) TakeBack(name string) {
 	h.T.Helper()

@@ -106,6 +106,7 @@ func boots() map[string]scenario {
 				Group:       func(g *v2.GroupSpec) { g.Timeouts.StartupJob = house.Seconds(10) },
 			},
 			play: func(h home) {
+				h.Unhook() // nobody gives the claim a deadline
 				h.Ask(firstClaim, 0)
 				h.untilEnded(firstClaim, v2.ClaimFailed, v2.ReasonStartupJobTimeout, 1)
 				h.counts(machineroom.PoweredOn, 0)
