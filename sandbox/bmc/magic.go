@@ -11,8 +11,8 @@ import (
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
 
-// serveMagic is the machine's network card, which waits for a packet with its address sixteen times in it. Other packets
-// are for other machines and leave no trace.
+// serveMagic is the machine's network card, which waits for a packet with its address sixteen times in it for as long as
+// the machine is off. Other packets leave no trace.
 func serveMagic(w *wire, host string, mac net.HardwareAddr) (address string, stop func(), err error) {
 	var network net.ListenConfig
 	conn, err := network.ListenPacket(w.ctx, "udp", net.JoinHostPort(host, "0"))
@@ -34,8 +34,10 @@ func serveMagic(w *wire, host string, mac net.HardwareAddr) (address string, sto
 			}
 			work.Go(func() {
 				w.dawdle(ctx, w.source(""))
-				// There is nobody to tell of an error, and the log has it.
-				_ = w.act(ctx, machineroom.ActionOn, w.source(""), "")
+				if !w.machine.Status().On {
+					// There is nobody to tell of an error, and the log has it.
+					_ = w.act(ctx, machineroom.ActionOn, w.source(""), "")
+				}
 			})
 		}
 	})

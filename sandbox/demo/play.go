@@ -80,8 +80,9 @@ as it has been idle for a while:
   echo '{"apiVersion": "%[8]s", "kind": "NodeClaim", "metadata": {"generateName": "big-1-"}, "spec": {
     "slotRef": {"name": "big-1"}, "request": {"call": "Create", "group": "big"}, "requestedBy": "me"}}' | kubectl create -f -
 
-  power log and switches    %[5]s/log, %[5]s/machines
+  power log                 %[5]s/log, %[5]s/machines
+  worker-1's switch         %[9]s
   logs of every part        %[6]s
   provider (externalgrpc)   %[7]s, mutual TLS, for this sandbox's own client
-`, s.Kubeconfig, Namespace, App, AppNamespace, s.Room.URL(), s.Logs, s.Provider, v2.GroupVersion)
+`, s.Kubeconfig, Namespace, App, AppNamespace, s.Room.URL(), s.Logs, s.Provider, v2.GroupVersion, s.byHand)
 }

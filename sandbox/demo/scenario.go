@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
-	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
 
 // Names of the demo's objects.
@@ -80,13 +79,6 @@ func (p Pool) group() *v2.Group {
 			ShutdownJob: seconds(60), ShutdownSettle: seconds(12), Drain: seconds(30),
 		}},
 	}
-}
-
-// slot is the configuration of one machine: as the room wires its switch, with the pool's price.
-func (p Pool) slot(metal *machineroom.Metal) *v2.Node {
-	slot := metal.Slot(Namespace, p.Name)
-	slot.Spec.Pricing = &v2.Pricing{HourlyRate: p.HourlyRate, PodRate: "0.001"}
-	return &slot
 }
 
 // deployment needs one machine per replica: a pod takes most of a small machine, and no two share a hostname.

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/sandbox/bmc"
 	"homecluster.dev/autoscaler/sandbox/controlplane"
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
@@ -26,6 +29,8 @@ import (
 type UpOptions struct {
 	// Dir is the folder for everything of the sandbox; it must be empty or not exist, and is removed in the end.
 	Dir string
+	// Switch is how the slots' Jobs work their machines. Default: IPMI.
+	Switch bmc.Wiring
 	// PowerCommand is the command line of the power client; see machineroom.Options.
 	PowerCommand []string
 	// Progress takes a line for each thing that takes time. Nil: nothing is said.
@@ -44,6 +49,9 @@ type Sandbox struct {
 	Provider string
 	Room     *machineroom.Room
 
+	panels []*bmc.Panel
+	// byHand is a command line that works the first machine's switch.
+	byHand       string
 	plane        *controlplane.ControlPlane
 	certificates *certificates
 	manager      *process
@@ -114,7 +122,7 @@ func (s *Sandbox) furnish(ctx context.Context, o UpOptions) error {
 		return err
 	}
 	for _, pool := range Pools() {
-		if err := s.addPool(ctx, pool); err != nil {
+		if err := s.addPool(ctx, pool, cmp.Or(o.Switch, bmc.ByIPMI)); err != nil {
 			return err
 		}
 	}
@@ -124,7 +132,7 @@ func (s *Sandbox) furnish(ctx context.Context, o UpOptions) error {
 	return nil
 }
 
-func (s *Sandbox) addPool(ctx context.Context, pool Pool) error {
+func (s *Sandbox) addPool(ctx context.Context, pool Pool, wiring bmc.Wiring) error {
 	if err := s.Client.Create(ctx, pool.group()); err != nil {
 		return fmt.Errorf("creating group %s: %w", pool.Name, err)
 	}
@@ -133,8 +141,29 @@ func (s *Sandbox) addPool(ctx context.Context, pool Pool) error {
 		if err != nil {
 			return err
 		}
-		if err := s.Client.Create(ctx, pool.slot(metal)); err != nil {
-			return fmt.Errorf("creating slot %s: %w", name, err)
+		if err := s.addSlot(ctx, pool, metal, wiring); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addSlot wires a machine's switch, and creates its slot and the Secret with which the slot's Jobs work it.
+func (s *Sandbox) addSlot(ctx context.Context, pool Pool, metal *machineroom.Metal, wiring bmc.Wiring) error {
+	panel, err := bmc.Wire(ctx, metal, bmc.Options{Dir: filepath.Join(s.Dir, "switches"), Protocols: wiring.Protocols()})
+	if err != nil {
+		return err
+	}
+	s.panels = append(s.panels, panel)
+	s.byHand = cmp.Or(s.byHand, panel.ByHand(wiring))
+	slot, secret, err := panel.Slot(wiring, Namespace, pool.Name)
+	if err != nil {
+		return err
+	}
+	slot.Spec.Pricing = &v2.Pricing{HourlyRate: pool.HourlyRate, PodRate: "0.001"}
+	for _, object := range []client.Object{secret, slot} {
+		if err := s.Client.Create(ctx, object); err != nil {
+			return fmt.Errorf("creating %s: %w", object.GetName(), err)
 		}
 	}
 	return nil
@@ -167,6 +196,9 @@ func (s *Sandbox) Down(fault error) error {
 	}
 	if s.manager != nil {
 		s.manager.stop()
+	}
+	for _, panel := range s.panels {
+		panel.Close()
 	}
 	if s.Room != nil {
 		errs = append(errs, s.Room.Stop())

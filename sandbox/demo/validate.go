@@ -25,6 +25,11 @@ func (o PlayOptions) Validate() error {
 
 // Validate says what is wrong with the options: the folder is removed in the end, so nothing else may be in it.
 func (o UpOptions) Validate() error {
+	if o.Switch != "" {
+		if err := o.Switch.Validate(); err != nil {
+			return err
+		}
+	}
 	if o.Dir == "" {
 		return nil
 	}

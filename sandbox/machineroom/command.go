@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -36,11 +37,15 @@ func ServePowerCommand() {
 	served.Store(true)
 }
 
-// PowerCommand works the switch of one machine: args are an action and --url. It prints what came of it and returns
-// the exit code: 0 taken, 1 not taken, 2 not understood.
+// PowerCommand works the switch of one machine. With --url that is the room's own, which args name beside an action; it
+// prints what came of it and returns the exit code: 0 taken, 1 not taken, 2 not understood. Any other args are those of
+// the program power, and so is what it prints and returns.
 func PowerCommand(args []string) int { return powerCommand(args, os.Stdout, os.Stderr) }
 
 func powerCommand(args []string, out, complaints io.Writer) int {
+	if !slices.Contains(args, "--url") {
+		return powerProgram(args, out, complaints)
+	}
 	err := runPower(args, out)
 	switch {
 	case err == nil:

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"homecluster.dev/autoscaler/sandbox/bmc"
 	"homecluster.dev/autoscaler/sandbox/demo"
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
@@ -48,6 +49,8 @@ Deployment is enough.`)
 
 // parseUp adds the flags that every command with a cluster has, and reads the command line.
 func parseUp(flags flags, args []string, o *demo.UpOptions) error {
+	flags.StringVar((*string)(&o.Switch), "switch", string(bmc.ByIPMI),
+		fmt.Sprintf("`how` the slots' Jobs work their machines: %v", bmc.Wirings()))
 	flags.StringVar(&o.Dir, "dir", "", "empty `folder` for the sandbox while it runs (default: a temporary one)")
 	if err := flags.parse(args); err != nil {
 		return err

@@ -52,7 +52,7 @@ func TestCommandLine(t *testing.T) {
 		"more replicas than machines":         {[]string{"demo", "--replicas", "7"}, "", "replicas must be 1 to 6, a machine each; got 7", exitUsage},
 		"no replicas":                         {[]string{"demo", "--replicas", "0"}, "", "replicas must be 1 to 6", exitUsage},
 		"a duration that is none":             {[]string{"demo", "--timeout", "soon"}, "", "invalid value \"soon\" for flag -timeout", exitUsage},
-		"power without an action":             {[]string{"power"}, "", "usage: power on|off|soft|cycle|status", exitUsage},
+		"power without an action":             {[]string{"power"}, "power: usage: say what to do", "", exitUsage},
 		"a switch that is not there":          {[]string{"power", "on", "--url", "http://127.0.0.1:1/x"}, "", "power: reaching the switch", exitFailed},
 		"a cluster-autoscaler that is absent": {[]string{"demo", "--cluster-autoscaler", "/nowhere"}, "", "there is no cluster-autoscaler at /nowhere", exitUsage},
 		"a folder that is not empty":          {[]string{"up", "--dir", "."}, "", "is not empty", exitUsage},
