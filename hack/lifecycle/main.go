@@ -30,13 +30,13 @@ func chapters() []chapter {
 			"startup_job_fails", "startup_command_missing", "startup_never_ran", "startup_job_late", "bmc_slow_to_start", "lost_magic_packet",
 			"power_pod_finds_no_place", "no_pod_for_the_job", "slower_than_its_budget", "readiness_gate_timeout", "stuck_transition", "cool_off",
 		}},
-		{"Ends on purpose", []string{"cancel_pending", "delete_while_booting", "busy_slot", "slot_deleted", "slot_replaced"}},
+		{"Ends on purpose", []string{"cancel_pending", "delete_while_booting", "busy_slot", "slot_deleted", "slot_released", "slot_replaced"}},
 		{"Shutdowns that do not land", []string{
-			"drain_held_back", "os_hangs_on_unmount", "shutdown_job_never_starts", "shutdown_never_lands", "shutdown_resumed",
+			"drain_held_back", "os_hangs_on_unmount", "hangs_in_firmware", "shutdown_job_never_starts", "shutdown_never_lands", "shutdown_resumed",
 			"jobs_vanish_unread", "partition_then_delete_nodes", "lying_switch",
 		}},
 		{"Machines that are lost, or come back", []string{
-			"machine_gone", "kubenode_deleted", "kubenode_deleted_and_back", "registered_unseen", "unclaimed", "unclaimed_held",
+			"machine_gone", "silent_but_on", "kubenode_deleted", "kubenode_deleted_and_back", "registered_unseen", "unclaimed", "unclaimed_held",
 			"unclaimed_ignored", "protected_machine",
 		}},
 		{"Hands, holds and other writers", []string{

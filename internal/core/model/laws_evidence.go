@@ -27,6 +27,7 @@ func evidenceLaws() []Law {
 		{Name: "a machine is newly said to be on, ready or unclaimed only while its kubelet reports", change: saidTruly},
 		{Name: "a Job or kubeNode that is there is not taken for absent", change: nothingOverlooked},
 		{Name: "no power operation starts on a held slot", decision: holdHolds},
+		{Name: "no clock runs out in the observation in which a hold ends", decision: holdStopsClocks},
 		{Name: "a machine is lost only after its whole time of silence, never while its kubelet reports", decision: lostInTime},
 	}
 }
@@ -136,6 +137,20 @@ func switchForbids(in slot.Input, d slot.Decision) string {
 	for _, c := range d.Claims {
 		if reason := ends(c); reason == "ObservedOff" || reason == "AssumedOff" {
 			return wrong("claim %s: %s", c.Claim.Name, reason)
+		}
+	}
+	return ""
+}
+
+// holdStopsClocks: whatever a hold kept waiting has its whole time from its end on.
+func holdStopsClocks(in slot.Input, d slot.Decision) string {
+	if in.Slot == nil || facts.HoldOf(in.Slot, in.Now).Held || !meta.IsStatusConditionTrue(in.Slot.Status.Conditions, v2.ConditionHeld) {
+		return ""
+	}
+	for _, c := range d.Claims {
+		if clocks := words("DeadlineExceeded ReadinessGateTimeout StuckTransition MachineGone"); !facts.Terminal(c.Claim) &&
+			slices.Contains(clocks, string(c.Status.Reason)) && c.Status.Reason != c.Claim.Status.Reason {
+			return wrong("claim %s ends with %s", c.Claim.Name, c.Status.Reason)
 		}
 	}
 	return ""
