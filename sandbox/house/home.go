@@ -129,6 +129,7 @@ func quick() policy.Policy {
 	p := policy.Default()
 	p.PollReserve, p.UncordonReserve, p.Margin = 2*time.Second, time.Second, time.Second
 	p.UnclaimedGrace, p.SupersedeSettle, p.JoinMinAge = 2*time.Second, 2*time.Second, 5*time.Second
+	p.JobPatience = 3 * time.Second
 	return p
 }
 
