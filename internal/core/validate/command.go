@@ -37,15 +37,17 @@ var wakers = []string{"ether-wake", "etherwake", "wakeonlan", "wol", "wakelan", 
 // idlers are commands that change nothing.
 var idlers = []string{"true", ":", "echo", "sleep", "exit", "test", "printf"}
 
+const inTheOpen = "whoever may read slots can read it"
+
 // podWarnings says where a secret seems to stand in the open. It never repeats it.
 func podWarnings(at string, spec v2.MinimalPodSpec) []string {
 	var warnings []string
 	if what := openSecret(words(spec)); what != "" {
-		warnings = append(warnings, fmt.Sprintf("%s.args: %s looks like a secret, and whoever may read slots can read it; take it from a Secret with env.valueFrom", at, what))
+		warnings = append(warnings, fmt.Sprintf("%s.args: %s looks like a secret, and %s; take it from a Secret with env.valueFrom", at, what, inTheOpen))
 	}
 	for _, variable := range spec.Env {
 		if variable.Value != "" && !strings.HasPrefix(variable.Value, "$") && !strings.HasPrefix(variable.Value, "/") && secretName.MatchString(variable.Name) {
-			warnings = append(warnings, fmt.Sprintf("%s.env: the value of %s looks like a secret, and whoever may read slots can read it; use valueFrom.secretKeyRef", at, variable.Name))
+			warnings = append(warnings, fmt.Sprintf("%s.env: the value of %s looks like a secret, and %s; use valueFrom.secretKeyRef", at, variable.Name, inTheOpen))
 		}
 	}
 	return warnings

@@ -32,7 +32,8 @@ func ClaimWarnings(claim *v2.NodeClaim, place Place, group *v2.Group, now time.T
 		return warnings
 	}
 	if belongs := slot.Labels[v2.LabelGroup]; belongs != asked {
-		warnings = append(warnings, fmt.Sprintf("spec.request.group: slot %s belongs to group %q; %q governs it until this claim ends", slot.Name, belongs, asked))
+		warnings = append(warnings, fmt.Sprintf(
+			"spec.request.group: slot %s belongs to group %q; %q governs it until this claim ends", slot.Name, belongs, asked))
 	}
 	if hold := facts.HoldOf(slot, now); hold.Held {
 		warnings = append(warnings, fmt.Sprintf("slot %s is held (%s): nothing starts until the hold ends", slot.Name, hold.Why))
@@ -59,7 +60,8 @@ func SlotWarnings(slot *v2.Node, pool Pool, kubeNode *corev1.Node) []string {
 		warnings = append(warnings, "spec.nodeCapacity: no slot of this pool declares what it offers, so cluster-autoscaler cannot grow the pool from zero")
 	}
 	if facts.ControlPlane(kubeNode) {
-		warnings = append(warnings, fmt.Sprintf("spec.kubernetesNodeName: %s is a control-plane node; it is never switched off as unclaimed, but a claim that ends would", kubeNode.Name))
+		warnings = append(warnings, fmt.Sprintf(
+			"spec.kubernetesNodeName: %s is a control-plane node; as unclaimed it is never switched off, but a claim that ends does that", kubeNode.Name))
 	}
 	if pool.Group != nil && allOrNothing(pool.Group) && len(others(slot, pool.Slots)) > 0 {
 		warnings = append(warnings, allOrNothingWarning(pool.Group))
@@ -83,7 +85,8 @@ func GroupWarnings(group *v2.Group, slots []*v2.Node, base policy.Policy) []stri
 	var warnings []string
 	budget := policy.For(base, group).EffectiveBudget()
 	if p95 := group.Status.BootSecondsP95; p95 != nil && budget < time.Duration(*p95)*time.Second {
-		warnings = append(warnings, fmt.Sprintf("one boot may take %s, but 5 of 100 boots of this pool took longer than %s; raise spec.maxNodeProvisionTime or spec.timeouts",
+		warnings = append(warnings, fmt.Sprintf(
+			"one boot may take %s, but 5 of 100 boots of this pool took longer than %s; raise spec.maxNodeProvisionTime or spec.timeouts",
 			budget, time.Duration(*p95)*time.Second))
 	}
 	if len(slots) > 0 && !offersAny(slots) {
