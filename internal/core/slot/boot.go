@@ -49,7 +49,9 @@ func (r *run) bootWaits(c *claim) bool {
 }
 
 func (r *run) deferBoot(c *claim, reason, message string) {
-	if r.claimCondition(c, v2.ConditionLaunched, metav1.ConditionFalse, reason, message) {
+	told := conditionReason(c.Status.Conditions, v2.ConditionLaunched) == reason
+	r.claimCondition(c, v2.ConditionLaunched, metav1.ConditionFalse, reason, message)
+	if !told {
 		r.noteSlot(c, false, v2.EventScaleUpDeferred, message)
 	}
 }

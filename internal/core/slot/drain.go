@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
 )
 
 // drainRetry is how long to wait before an eviction that a budget refused is tried again.
@@ -22,6 +23,7 @@ const reasonDrainTimeout = "DrainTimeout"
 // left to evict, or the time for it is over. A silent machine is not drained: nobody there would hear it.
 func (r *run) drained(v *reversal) bool {
 	if !v.drains || !r.kubeletOn {
+		r.notDrained(v)
 		return true
 	}
 	left := r.podsToDrain()
@@ -42,6 +44,18 @@ func (r *run) drained(v *reversal) bool {
 	}
 	r.wake(r.in.Now.Add(drainRetry))
 	return false
+}
+
+// notDrained says why a machine is not drained, unless there is already something to say of its drain.
+func (r *run) notDrained(v *reversal) {
+	if v.claim == nil || conditionReason(v.claim.Status.Conditions, v2.ConditionDrained) != "" {
+		return
+	}
+	why := "the machine is silent: nobody there would hear an eviction"
+	if !facts.ReachedReady(v.claim.NodeClaim) {
+		why = "the machine never was ready, so it had no pods to lose"
+	}
+	r.drainCondition(v, metav1.ConditionUnknown, "NotDrained", why)
 }
 
 // draining shows what is left, and tells once when a budget holds pods back: nobody but its owner can let them go.
