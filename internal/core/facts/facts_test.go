@@ -128,6 +128,10 @@ func TestReadJob(t *testing.T) {
 	failed := []*corev1.Pod{pod(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		StartedAt: at, ExitCode: 3, Message: "trying\nError: no session \n",
 	}})}
+	pullsInVain := []*corev1.Pod{pod(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"}})}
+	findsNoPlace := []*corev1.Pod{{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available",
+	}}}}}
 	tests := map[string]struct {
 		job  *batchv1.Job
 		pods []*corev1.Pod
@@ -135,6 +139,13 @@ func TestReadJob(t *testing.T) {
 	}{
 		"not started": {&batchv1.Job{}, nil, JobReading{}},
 		"running":     {&batchv1.Job{}, running, JobReading{StartedAt: noon}},
+		"waits for its image": {&batchv1.Job{}, pullsInVain, JobReading{
+			Message: "ErrImagePull: no such image", Waiting: "ErrImagePull: no such image"}},
+		"waits for a place": {&batchv1.Job{}, findsNoPlace, JobReading{
+			Message: "Unschedulable: 0/1 nodes are available", Waiting: "Unschedulable: 0/1 nodes are available"}},
+		"ended while it waited": {ended(batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded), findsNoPlace,
+			JobReading{Finished: true, Outcome: v2.JobNeverStarted, FinishedAt: noon,
+				Message: "Unschedulable: 0/1 nodes are available", Waiting: "Unschedulable: 0/1 nodes are available"}},
 		"failed, with its last line": {ended(batchv1.JobFailed, "BackoffLimitExceeded"), failed,
 			JobReading{Finished: true, Outcome: v2.JobFailed, StartedAt: noon, FinishedAt: noon, ExitCode: ptr.To[int32](3), Message: "Error: no session"}},
 		"timed out while running": {ended(batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded), running,

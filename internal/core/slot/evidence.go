@@ -53,7 +53,7 @@ func (r *run) readJob(c *claim, records []v2.JobRecord, record *v2.JobRecord, fo
 	reading := facts.ReadJob(found.Job, found.Pods)
 	record.UID = found.UID
 	if record.StartedAt == nil && !reading.StartedAt.IsZero() {
-		record.StartedAt = &r.now
+		record.StartedAt, record.Message = &r.now, "" // what kept it from running is over
 	}
 	switch {
 	case reading.Finished && record.Outcome == "":
