@@ -30,17 +30,17 @@ func chapters() []chapter {
 			"startup_job_fails", "startup_command_missing", "startup_never_ran", "startup_job_late", "bmc_slow_to_start", "lost_magic_packet",
 			"power_pod_finds_no_place", "no_pod_for_the_job", "slower_than_its_budget", "readiness_gate_timeout", "stuck_transition", "cool_off",
 		}},
-		{"Ends on purpose", []string{"cancel_pending", "delete_while_booting", "busy_slot", "slot_deleted", "slot_released", "slot_replaced"}},
+		{"Ends on purpose", []string{"cancel_pending", "delete_while_booting", "busy_slot", "slot_deleted", "slot_released", "slot_replaced", "namespace_deleted"}},
 		{"Shutdowns that do not land", []string{
 			"drain_held_back", "os_hangs_on_unmount", "hangs_in_firmware", "shutdown_job_never_starts", "shutdown_never_lands", "shutdown_resumed",
 			"jobs_vanish_unread", "partition_then_delete_nodes", "lying_switch",
 		}},
 		{"Machines that are lost, or come back", []string{
-			"machine_gone", "silent_but_on", "kubenode_deleted", "kubenode_deleted_and_back", "registered_unseen", "unclaimed", "unclaimed_held",
+			"machine_gone", "silent_but_on", "kubenode_deleted", "kubenode_deleted_and_back", "kubenode_kept", "registered_unseen", "unclaimed", "unclaimed_held",
 			"unclaimed_ignored", "protected_machine",
 		}},
 		{"Hands, holds and other writers", []string{
-			"held_machine", "held_boot", "superseded", "two_providers_and_a_person", "no_such_slot", "finalizer_stripped", "group_deleted",
+			"held_machine", "held_boot", "relabelled", "superseded", "two_providers_and_a_person", "no_such_slot", "finalizer_stripped", "group_deleted",
 			"stale_scale_down_taint",
 		}},
 		{"Managers and backups", []string{"manager_down_during_boot", "manager_on_the_machine", "status_stripped", "restore_from_backup"}},

@@ -70,6 +70,10 @@ func commands() map[string]command {
 			w.slot.Annotations = map[string]string{v2.AnnotationHold: strings.Join(args, " ")}
 		},
 		"unhold": func(w *world, _ []string, _ *datadriven.TestData) { w.slot.Annotations = nil },
+		"keep-kubeNode": func(w *world, _ []string, _ *datadriven.TestData) {
+			w.groups["workers"].Spec.RemoveNodeAfterShutdown = new(false)
+		},
+		"terminate-namespace": func(w *world, _ []string, _ *datadriven.TestData) { w.terminateNamespace() },
 		"unclaimed-policy": func(w *world, args []string, _ *datadriven.TestData) {
 			w.groups["workers"].Spec.UnclaimedMachines = v2.UnclaimedPolicy(args[0])
 		},
@@ -96,8 +100,11 @@ func commands() map[string]command {
 			w.collectGarbage()
 		},
 		"clear-deadline": func(w *world, args []string, _ *datadriven.TestData) { w.claim(args[0]).Spec.DeadlineAt = nil },
-		"relabel":        func(w *world, args []string, _ *datadriven.TestData) { w.slot.Labels[v2.LabelGroup] = args[0] },
-		"status":         func(w *world, _ []string, _ *datadriven.TestData) { w.status() },
+		"relabel": func(w *world, args []string, _ *datadriven.TestData) {
+			w.groups[args[0]] = &v2.Group{ObjectMeta: w.meta(args[0])}
+			w.slot.Labels[v2.LabelGroup] = args[0]
+		},
+		"status": func(w *world, _ []string, _ *datadriven.TestData) { w.status() },
 	}
 }
 

@@ -35,6 +35,8 @@ type world struct {
 	reading   facts.Reading
 	protected string
 	wake      time.Time
+	// terminating is whether the namespace is being deleted, with all that is in it.
+	terminating bool
 	// down is whether the manager is down: things happen, nothing is decided.
 	down bool
 	// linger is whether deleted Jobs stay, with their pods, until somebody says that they are gone.
@@ -95,6 +97,7 @@ func (w *world) input() Input {
 		Now: w.now, Namespace: "power", Name: worldNode,
 		Slot: w.slot, Claims: w.claims, Jobs: w.jobs, KubeNode: w.kubeNode, Pods: w.pods, Budgets: w.budgets,
 		OutOfBand: w.reading, Protected: w.protected, AlwaysOn: true,
+		NamespaceTerminating: w.terminating,
 	}
 	in.Group = w.groups[facts.GroupOf(w.slot, w.claims)]
 	in.Policy = policy.For(policy.Default(), in.Group)
@@ -270,6 +273,15 @@ func (w *world) collectGarbage() {
 	w.claims = slices.DeleteFunc(w.claims, func(c *v2.NodeClaim) bool {
 		return c.DeletionTimestamp != nil && len(c.Finalizers) == 0
 	})
+}
+
+// terminateNamespace deletes the namespace, which deletes everything in it.
+func (w *world) terminateNamespace() {
+	w.terminating = true
+	for _, c := range w.claims {
+		c.DeletionTimestamp = new(metav1.NewTime(w.now))
+	}
+	w.delete(w.slot)
 }
 
 // lastJobOf is the newest Job of an operation.
