@@ -141,9 +141,9 @@ const (
 	EventScaleUpCompleted = "ScaleUpCompleted"
 	// EventScaleUpDeferred is a boot that has to wait: the slot is held, or still busy with what came before.
 	EventScaleUpDeferred = "ScaleUpDeferred"
-	// EventScaleDownRequested is a reversal that begins.
+	// EventScaleDownRequested is a reversal that begins, unless of a boot that failed: ClaimFailed has told of that.
 	EventScaleDownRequested = "ScaleDownRequested"
-	// EventScaleDownCompleted is a reversal that ended with the machine believed off.
+	// EventScaleDownCompleted is such a reversal that ended with the machine believed off.
 	EventScaleDownCompleted = "ScaleDownCompleted"
 	// EventScaleDownDeferred is a reversal that has to wait for the end of a hold.
 	EventScaleDownDeferred = "ScaleDownDeferred"

@@ -33,41 +33,58 @@ const (
 // TestASlotWhoseBootsFailAllDayTellsLittle lets a machine fail to boot for a day: the client asks again and again, and the
 // slot cools off. What is told goes through the real recorder, on a clock that is stepped.
 func TestASlotWhoseBootsFailAllDayTellsLittle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDay(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- d.events.Start(ctx) }()
+	for name, test := range map[string]struct {
+		registers bool
+		onSlot    int // events on the slot for each boot: up requested, cooling off, and what the gate has to say
+	}{
+		"its kubelet never comes":         {false, 2},
+		"it never comes through the gate": {true, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDay(t)
+				d.registers = test.registers
+				most := d.pass(24 * time.Hour)
+				onClaims, onSlot := d.sink.count()
+				t.Logf("%d boots failed in a day; %d event objects on their claims and %d on the slot, never more than %d at once",
+					d.asked, onClaims, onSlot, most)
+				if d.asked < 8 || d.slot.Status.LastClaim.Attempt != int32(d.asked) {
+					t.Errorf("%d boots were tried, the digest says %d", d.asked, d.slot.Status.LastClaim.Attempt)
+				}
+				if most >= 20 {
+					t.Errorf("%d event objects exist at once, want fewer than 20", most)
+				}
+				if onSlot > test.onSlot*d.asked {
+					t.Errorf("%d events on the slot for %d boots", onSlot, d.asked)
+				}
+				if want := 3 * d.asked; onClaims != want { // created, booting, failed
+					t.Errorf("%d events on %d claims, want %d", onClaims, d.asked, want)
+				}
+			})
+		})
+	}
+}
+
+// pass lets time pass, and answers how many event objects existed at once.
+func (d *day) pass(whole time.Duration) (most int) {
+	d.t.Helper()
+	ctx, cancel := context.WithCancel(d.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.events.Start(ctx) }()
+	synctest.Wait()
+	for began := time.Now(); time.Since(began) < whole; time.Sleep(tick) {
+		if time.Since(began)%asks == 0 {
+			d.ask()
+		}
+		d.settle()
 		synctest.Wait()
-		most := 0
-		for began := time.Now(); time.Since(began) < 24*time.Hour; time.Sleep(tick) {
-			if time.Since(began)%asks == 0 {
-				d.ask()
-			}
-			d.settle()
-			synctest.Wait()
-			most = max(most, d.sink.alive(time.Now()))
-		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		perClaim, onSlot := d.sink.count()
-		t.Logf("%d boots failed in a day; %d event objects on their claims and %d on the slot, never more than %d at once",
-			d.asked, perClaim, onSlot, most)
-		if d.asked < 8 || d.slot.Status.LastClaim.Attempt != int32(d.asked) {
-			t.Errorf("%d boots were tried, the digest says %d", d.asked, d.slot.Status.LastClaim.Attempt)
-		}
-		if most >= 20 {
-			t.Errorf("%d event objects exist at once, want fewer than 20", most)
-		}
-		if onSlot > 4*d.asked { // up and down requested, down completed, cooling off
-			t.Errorf("%d events on the slot for %d boots", onSlot, d.asked)
-		}
-		if want := 3 * d.asked; perClaim != want { // created, booting, failed
-			t.Errorf("%d events on %d claims, want %d", perClaim, d.asked, want)
-		}
-	})
+		most = max(most, d.sink.alive(time.Now()))
+	}
+	cancel()
+	if err := <-done; err != nil {
+		d.t.Error(err)
+	}
+	return most
 }
 
 // day is a slot whose machine never boots, and what surrounds it.
@@ -79,8 +96,11 @@ type day struct {
 	slot   *v2.Node
 	claims []*v2.NodeClaim
 	jobs   []slot.Job
-	uids   int
-	asked  int
+	// registers is whether the machine boots so far that its kubelet comes, with a taint that nobody lifts.
+	registers bool
+	kubeNode  *corev1.Node
+	uids      int
+	asked     int
 }
 
 func newDay(t *testing.T) *day {
@@ -109,7 +129,7 @@ func (d *day) ask() {
 		jobs = append(jobs, j.Job)
 	}
 	view := pool.Assemble(time.Now(), "home", "workers", policy.Default(), pool.Objects{
-		Group: d.group, Slots: []*v2.Node{d.slot}, Claims: d.claims, Jobs: jobs,
+		Group: d.group, Slots: []*v2.Node{d.slot}, Claims: d.claims, Jobs: jobs, KubeNodes: map[string]*corev1.Node{"worker-01": d.kubeNode},
 	})
 	if pool.Offerable(view, view.Slots[0]) != nil {
 		return
@@ -125,12 +145,12 @@ func (d *day) ask() {
 // settle lets each Job go one step on, and decides until nothing is left to do.
 func (d *day) settle() {
 	for i := range d.jobs {
-		work(&d.jobs[i])
+		d.work(&d.jobs[i])
 	}
 	for range 20 {
 		decision, err := slot.Step(slot.Input{
 			Now: time.Now(), Namespace: "home", Name: "worker-01", Slot: d.slot, Group: d.group,
-			Policy: policy.For(policy.Default(), d.group), Claims: d.claims, Jobs: d.jobs, AlwaysOn: true,
+			Policy: policy.For(policy.Default(), d.group), Claims: d.claims, Jobs: d.jobs, KubeNode: d.kubeNode, AlwaysOn: true,
 		})
 		if err != nil {
 			d.t.Fatal(err)
@@ -143,8 +163,8 @@ func (d *day) settle() {
 	d.t.Fatal("the decisions do not settle")
 }
 
-// work starts a Job's container, or ends it well: the machine takes every command and never boots.
-func work(j *slot.Job) {
+// work starts a Job's container, or ends it well: the machine takes every command, and does not boot to its end.
+func (d *day) work(j *slot.Job) {
 	now := metav1.Now()
 	switch {
 	case len(j.Pods) == 0:
@@ -154,7 +174,23 @@ func work(j *slot.Job) {
 		}}}}}
 	case len(j.Status.Conditions) == 0:
 		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now}}
+		if d.registers {
+			d.kubelet(j.Labels[v2.LabelOperation] == "startup")
+		}
 	}
+}
+
+// kubelet has the machine's kubelet register, or go silent.
+func (d *day) kubelet(reports bool) {
+	ready := corev1.ConditionUnknown
+	if reports {
+		ready = corev1.ConditionTrue
+		d.kubeNode = &corev1.Node{ObjectMeta: d.meta("worker-01")}
+		for _, taint := range policy.DefaultReadinessTaints() {
+			d.kubeNode.Spec.Taints = append(d.kubeNode.Spec.Taints, corev1.Taint{Key: taint.Key, Effect: taint.Effect})
+		}
+	}
+	d.kubeNode.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
 }
 
 // commit does what a decision says, and tells it.
@@ -191,6 +227,10 @@ func (d *day) act(action slot.Action) {
 		d.jobs = append(d.jobs, slot.Job{Job: job})
 	case slot.SetJobTTL: // its time is over at once
 		d.jobs = slices.DeleteFunc(d.jobs, func(j slot.Job) bool { return j.UID == a.UID })
+	case slot.PatchKubeNode:
+		d.kubeNode = a.After
+	case slot.DeleteKubeNode:
+		d.kubeNode = nil
 	default:
 		d.t.Fatalf("a machine that never boots needs no %T", action)
 	}

@@ -145,12 +145,13 @@ func assumes(in slot.Input, d slot.Decision, after v2.NodeStatus) bool {
 		after.PowerSource == v2.PowerSourceAssumed && before.PowerSource != v2.PowerSourceAssumed
 }
 
-// firstOfReversal is whether the Job's record is new in this decision, and the first of its reversal. One that is made
-// again after a crash was recorded, and told, before.
+// firstOfReversal is whether the Job's record is new in this decision, and the first of a reversal that is told. One that
+// is made again after a crash was recorded, and told, before; the reversal of a failed boot is told with its failure.
 func firstOfReversal(d slot.Decision, name string) bool {
 	for _, c := range d.Claims {
 		if hasRecord(c.Status.Jobs, name) {
-			return !hasShutdown(c.Claim.Status.Jobs)
+			failedBoot := c.Status.Phase == v2.ClaimFailed && c.Status.ReadyAt == nil
+			return !hasShutdown(c.Claim.Status.Jobs) && !failedBoot
 		}
 	}
 	if d.Slot == nil || d.Slot.Status.Unclaimed == nil || !hasRecord(d.Slot.Status.Unclaimed.Jobs, name) {

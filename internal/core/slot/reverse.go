@@ -201,8 +201,16 @@ func (r *run) settleOff(belief *offBelief, c *claim) {
 	case belief.released, belief.nothingBought:
 	default:
 		r.slot.LastShutdownTime = &r.now
-		r.noteSlot(c, false, v2.EventScaleDownCompleted, belief.why)
+		if scalesDown(c) {
+			r.noteSlot(c, false, v2.EventScaleDownCompleted, belief.why)
+		}
 	}
+}
+
+// scalesDown is whether the reversal makes the pool smaller than it was. A boot that failed does not: its failure has been
+// told, and a slot whose boots fail all day shall not tell each of them twice.
+func scalesDown(c *claim) bool {
+	return c == nil || facts.Live(c.NodeClaim) || facts.ReachedReady(c.NodeClaim) || c.Status.Phase == v2.ClaimCompleted
 }
 
 // removes is whether the kubeNode goes with the belief.
@@ -222,7 +230,7 @@ func (r *run) newShutdown(v *reversal, n int32) {
 	created := r.newJob(v.claim, v2.OperationShutdown, n, v.prefix)
 	*v.jobs = addRecord(*v.jobs, created.record)
 	r.act(created.action)
-	if first {
+	if first && scalesDown(v.claim) {
 		message := "switching the machine off with Job " + created.record.Name
 		if v.left != "" {
 			message += "; " + v.left
