@@ -147,12 +147,19 @@ func (r *run) cameBack(v *reversal) {
 
 const reasonCameBack = "CameBack"
 
+// deferDown says once that a hold keeps the machine from going down.
 func (r *run) deferDown(v *reversal) {
+	const reason = "Held"
 	message := "held: " + r.hold.Why
+	var told bool
 	if v.claim == nil {
-		return
+		told = conditionReason(r.in.Slot.Status.Conditions, v2.ConditionUnclaimedMachine) == reason
+		r.slotCondition(v2.ConditionUnclaimedMachine, metav1.ConditionTrue, reason, message)
+	} else {
+		told = conditionReason(v.claim.Status.Conditions, v2.ConditionMachineObservedOff) == reason
+		r.claimCondition(v.claim, v2.ConditionMachineObservedOff, metav1.ConditionFalse, reason, message)
 	}
-	if r.claimCondition(v.claim, v2.ConditionMachineObservedOff, metav1.ConditionFalse, "Held", message) {
+	if !told {
 		r.noteSlot(v.claim, false, v2.EventScaleDownDeferred, message)
 	}
 }
