@@ -13,7 +13,8 @@ promtool := GOFLAGS=-tags=remove_all_sd go tool -modfile=$(CURDIR)/tools/promtoo
 
 # What make generate writes: make verify compares it before and after, and CI with what is committed.
 export GENERATED := api/v2alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml proto/externalgrpc \
-	docs/lifecycle.md docs/reference charts/homelab-autoscaler/templates/crd charts/homelab-autoscaler/templates/_rights.tpl \
+	docs/lifecycle.md docs/reference charts/homelab-autoscaler/templates/crd \
+	charts/homelab-autoscaler/templates/admission charts/homelab-autoscaler/templates/_rights.tpl \
 	charts/homelab-autoscaler/files \
 	monitoring/dashboard.json
 
@@ -71,6 +72,7 @@ fmt: ## Format the sources
 generate: ## Write deepcopy functions, CRDs, RBAC, their copies in the chart, the protocol's Go code and the generated docs
 	rm -f config/crd/bases/*.yaml
 	$(tool) controller-gen object crd paths=./api/... output:crd:dir=config/crd/bases
+	go run ./hack/crd
 	$(tool) controller-gen rbac:roleName=homelab-autoscaler paths=./internal/... output:rbac:dir=config/rbac
 	$(tool) buf generate
 	go run ./hack/lifecycle

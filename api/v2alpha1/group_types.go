@@ -56,7 +56,7 @@ type GroupSpec struct {
 	// Default: none, the budget alone counts. Changing it leaves existing claims as they are.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	MaxNodeProvisionTime *metav1.Duration `json:"maxNodeProvisionTime,omitempty"`
 	// Taints that keep a claim out of ready for as long as its kubeNode carries one of them, and that template nodes leave
@@ -70,27 +70,27 @@ type GroupSpec struct {
 	// Share of a machine's requested CPU or memory, a decimal number from 0 to 1 in quotes, under which
 	// cluster-autoscaler may take the machine away. Default: cluster-autoscaler's --scale-down-utilization-threshold.
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:Pattern=`^(0([.][0-9]+)?|1([.]0+)?)$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0([.][0-9]+)?|1([.]0+)?)$')",message=`must be a decimal number from 0 to 1, in quotes, such as "0.5"`
 	// +optional
 	ScaleDownUtilizationThreshold string `json:"scaleDownUtilizationThreshold,omitempty"`
 	// Share of a machine's requested GPUs, a decimal number from 0 to 1 in quotes, under which cluster-autoscaler may take
 	// a GPU machine away. Default: cluster-autoscaler's --scale-down-gpu-utilization-threshold.
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:Pattern=`^(0([.][0-9]+)?|1([.]0+)?)$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0([.][0-9]+)?|1([.]0+)?)$')",message=`must be a decimal number from 0 to 1, in quotes, such as "0.5"`
 	// +optional
 	ScaleDownGpuUtilizationThreshold string `json:"scaleDownGpuUtilizationThreshold,omitempty"`
 	// How long a machine must have been unneeded before cluster-autoscaler takes it away. A boot costs minutes and wears
 	// the hardware, so a homelab wants more than a cloud. Default: cluster-autoscaler's --scale-down-unneeded-time.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a positive duration such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 90s, 15m or 1h30m"
 	// +optional
 	ScaleDownUnneededTime *metav1.Duration `json:"scaleDownUnneededTime,omitempty"`
 	// How long a machine must have been unready before cluster-autoscaler takes it away. Our own bound on a ready machine
 	// that fell silent is timeouts.machineGone. Default: cluster-autoscaler's --scale-down-unready-time.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a positive duration such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 90s, 15m or 1h30m"
 	// +optional
 	ScaleDownUnreadyTime *metav1.Duration `json:"scaleDownUnreadyTime,omitempty"`
 	// Whether cluster-autoscaler grows and shrinks the pool only as a whole. Think twice: through this protocol it never
@@ -125,6 +125,7 @@ type ReadinessTaint struct {
 	// The key of the taint on the kubeNode, for example node.cilium.io/agent-not-ready. Its value does not matter.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="must be a taint's key, such as node.cilium.io/agent-not-ready"
 	Key string `json:"key"`
 	// The effect that the taint must have to count: NoSchedule, PreferNoSchedule or NoExecute. Default: any effect.
 	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
@@ -140,49 +141,49 @@ type Timeouts struct {
 	// Part of the boot budget. Default 5m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of at least 1s and at most 24h, such as 90s or 5m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	StartupJob *metav1.Duration `json:"startupJob,omitempty"`
 	// The time reserved for the kubelet to register. It only sizes the boot budget: what ends the wait for a kubelet is the
 	// claim's deadline, since firmware alone can take minutes. Default 90s.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	Registration *metav1.Duration `json:"registration,omitempty"`
 	// How long a registered kubeNode may take to become Ready, schedulable and free of the readiness taints. After it the
 	// claim fails with ReadinessGateTimeout and the machine is switched off. Part of the boot budget. Default 4m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	ReadinessGate *metav1.Duration `json:"readinessGate,omitempty"`
 	// How long a shutdown Job may take, waiting for a pod included. A Job that ends late counts as one shutdown attempt
 	// if its container ever ran. Default 5m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of at least 1s and at most 24h, such as 90s or 5m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	ShutdownJob *metav1.Duration `json:"shutdownJob,omitempty"`
 	// How long a machine must stay silent after its shutdown Job started before it is believed to be off, and the least
 	// time between two shutdown Jobs. Raise it for machines that unmount slowly. Default 2m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	ShutdownSettle *metav1.Duration `json:"shutdownSettle,omitempty"`
 	// How long the pods of a machine may take to leave before its shutdown Job starts regardless. Evictions respect
 	// PodDisruptionBudgets for this long. Default 5m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	Drain *metav1.Duration `json:"drain,omitempty"`
 	// How long a ready machine may be silent before its claim fails with MachineGone and its slot is free for another. A
 	// reboot must fit into it. Default: one boot budget, or maxNodeProvisionTime where that is longer.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	MachineGone *metav1.Duration `json:"machineGone,omitempty"`
 }
@@ -241,11 +242,12 @@ type GroupStatus struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Engine",type=string,JSONPath=`.spec.engine`,priority=1,description="Who may ask for machines"
 // +kubebuilder:printcolumn:name="Budget",type=string,JSONPath=`.status.effectiveBudget`,priority=1,description="Time one boot may take"
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= 63",message="a Group's name is a label value on its slots: at most 63 characters",optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= 63",fieldPath=".metadata",message="metadata.name is a label value on its slots: at most 63 characters",optionalOldSelf=true
 type Group struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// +kubebuilder:default={}
 	Spec   GroupSpec   `json:"spec,omitempty"`
 	Status GroupStatus `json:"status,omitempty"`
 }

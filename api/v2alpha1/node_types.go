@@ -74,11 +74,11 @@ const (
 // NodeSpec is the configuration of one machine. You write it, usually from Git; the operator only reads it. It never says
 // whether the machine should be on: for that, make a NodeClaim.
 type NodeSpec struct {
-	// The name with which the machine's kubelet registers, usually its host name. No two slots may share it, and it should
-	// not change while a claim is live. Choosing the slot's own name saves confusion.
+	// The name with which the machine's kubelet registers, usually its host name. No two slots may share it, and it
+	// cannot change while a claim is live. Choosing the slot's own name saves confusion.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be a name that a kubelet registers with: lower-case letters, digits, '-' and '.', such as worker-01.lan"
 	KubernetesNodeName string `json:"kubernetesNodeName"`
 	// How the machine is switched on: one container that runs as a Job, away from slots, with hardened defaults. It should be
 	// harmless on a machine that is on already. Its exit code says whether the command ran, not whether the power changed:
@@ -91,24 +91,33 @@ type NodeSpec struct {
 	// What the machine offers to pods once it is up, as its kubeNode's allocatable will say: cpu, memory, pods,
 	// ephemeral-storage, extended resources such as GPUs. cluster-autoscaler plans with it while no machine of the pool is
 	// up, so without it a pool cannot grow from zero. Slots of one pool should agree. Default: none.
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(name, type(self[name]) == int || isQuantity(self[name]))",message="every value must be a quantity, such as 7800m, 30Gi or 110"
+	// +kubebuilder:validation:XValidation:rule="self.all(name, type(self[name]) == int ? self[name] >= 0 : !self[name].startsWith('-'))",message="a machine cannot offer less than nothing: leave out what it does not have"
+	// +kubebuilder:validation:XValidation:rule="['cpu', 'memory', 'pods'].all(name, !(name in self) || (type(self[name]) == int ? self[name] != 0 : !self[name].matches('^[+]?[0.]+([a-zA-Z].*)?$')))",message="a machine without cpu, memory or pods can run nothing: give the real number, or leave it out"
 	// +optional
 	NodeCapacity corev1.ResourceList `json:"nodeCapacity,omitempty"`
 	// Labels that are put on the kubeNode at every registration and into the template that cluster-autoscaler plans with.
 	// Default: none beyond our own.
 	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(key, key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a label's key is a name, with or without a prefix such as example.com/, of letters, digits, '-', '_' and '.', at most 63"
+	// +kubebuilder:validation:XValidation:rule="self.all(key, self[key].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))",message="a label's value is letters, digits, '-', '_' and '.', at most 63"
 	// +optional
 	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
 	// Taints that are put on the kubeNode while it boots and into the template that cluster-autoscaler plans with, so that
 	// only pods that tolerate them buy this machine. Default: none.
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="self.all(t, t.key != '' && t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="every taint needs a key and one of the effects NoSchedule, PreferNoSchedule and NoExecute"
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.key) || self.key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",fieldPath=".key",message="must be a taint's key, such as example.com/gpu"
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.value) || self.value.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')",fieldPath=".value",message="must be a label value: letters, digits, '-', '_' and '.', at most 63"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.key) || !has(t.effect) || self.exists_one(u, has(u.key) && has(u.effect) && u.key == t.key && u.effect == t.effect))",message="two taints share key and effect; a kubeNode can carry only one of them"
 	// +listType=atomic
 	// +optional
 	NodeTaints []corev1.Taint `json:"nodeTaints,omitempty"`
 	// Taints that are left out of a template taken from this machine while it is up, because they will be gone from a
 	// freshly booted one: those that a start-up agent removes. They are not removed from the kubeNode. Default: none.
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="self.all(t, t.key != '' && t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="every taint needs a key and one of the effects NoSchedule, PreferNoSchedule and NoExecute"
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.key) || self.key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",fieldPath=".key",message="must be a taint's key, such as example.com/gpu"
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.value) || self.value.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')",fieldPath=".value",message="must be a label value: letters, digits, '-', '_' and '.', at most 63"
 	// +listType=atomic
 	// +optional
 	TaintsToRemove []corev1.Taint `json:"taintsToRemove,omitempty"`
@@ -140,11 +149,11 @@ type NodeSpec struct {
 type Pricing struct {
 	// Cost of an hour for which the machine is on, a decimal number in quotes, for example "0.05".
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^[0-9]+([.][0-9]+)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,12}([.][0-9]+)?$')",message=`must be a decimal number, in quotes and not negative, such as "0.05"`
 	HourlyRate string `json:"hourlyRate"`
 	// Cost of an hour of one pod on the machine, a decimal number in quotes, for example "0.001".
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^[0-9]+([.][0-9]+)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,12}([.][0-9]+)?$')",message=`must be a decimal number, in quotes and not negative, such as "0.05"`
 	PodRate string `json:"podRate"`
 }
 
@@ -283,7 +292,9 @@ type UnclaimedRecord struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.lastClaim.reason`,priority=1,description="Why the newest episode ended"
 // +kubebuilder:printcolumn:name="Held",type=string,JSONPath=`.status.conditions[?(@.type=="Held")].status`,priority=1,description="Whether a person holds the slot"
 // +kubebuilder:printcolumn:name="ProviderID",type=string,JSONPath=`.status.providerID`,priority=1,description="What the kubeNode carries"
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= 44",message="a slot's name starts the names of its claims and Jobs, which are label values: at most 44 characters",optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= 44",fieldPath=".metadata",message="metadata.name starts the names of its claims and Jobs, which are label values: at most 44 characters",optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="has(self.spec) || oldSelf.hasValue() && !has(oldSelf.value().spec)",fieldPath=".spec",message="a slot needs a spec: the name of its kubeNode, and how the machine is switched on and off",reason=FieldValueRequired,optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(oldSelf.spec) || !has(oldSelf.spec.kubernetesNodeName) || has(self.spec.kubernetesNodeName) && self.spec.kubernetesNodeName == oldSelf.spec.kubernetesNodeName || !has(self.status) || !(has(self.status.phase) && self.status.phase in ['pending', 'booting', 'ready'] || has(self.status.lastClaim) && has(self.status.lastClaim.phase) && self.status.lastClaim.phase in ['pending', 'booting', 'ready'])",fieldPath=".spec.kubernetesNodeName",message="cannot change while a claim of this slot is live, which status.lastClaim names: delete the claim, and change it once the slot is off"
 type Node struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -83,24 +83,26 @@ const (
 // but for two moves of the operator: a DeleteNodes is recorded in request.call and request.nodes, and deadlineAt is
 // cleared when the machine is ready. Whoever wants something else makes another claim.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.requestedAt) == has(oldSelf.requestedAt) && (!has(self.requestedAt) || self.requestedAt - oldSelf.requestedAt < duration('1s') && oldSelf.requestedAt - self.requestedAt < duration('1s'))",fieldPath=".requestedAt",message="a claim records one request: requestedAt cannot change"
+// +kubebuilder:validation:XValidation:rule="has(self.requestedAt) == has(oldSelf.requestedAt) && (!has(self.requestedAt) || int(self.requestedAt) == int(oldSelf.requestedAt))",fieldPath=".requestedAt",message="a claim records one request: requestedAt cannot change"
 // +kubebuilder:validation:XValidation:rule="has(self.requestedBy) == has(oldSelf.requestedBy) && (!has(self.requestedBy) || self.requestedBy == oldSelf.requestedBy)",fieldPath=".requestedBy",message="a claim records one request: requestedBy cannot change"
-// +kubebuilder:validation:XValidation:rule="!has(self.deadlineAt) || has(oldSelf.deadlineAt) && self.deadlineAt - oldSelf.deadlineAt < duration('1s') && oldSelf.deadlineAt - self.deadlineAt < duration('1s')",fieldPath=".deadlineAt",message="a deadline can be cleared, not set or moved"
-// +kubebuilder:validation:XValidation:rule="!has(self.deadlineAt) || !has(self.requestedAt) || self.deadlineAt > self.requestedAt",fieldPath=".deadlineAt",message="the deadline must lie after requestedAt"
-// +kubebuilder:validation:XValidation:rule="has(self.maxNodeProvisionTime) == has(oldSelf.maxNodeProvisionTime) && (!has(self.maxNodeProvisionTime) || duration(self.maxNodeProvisionTime) == duration(oldSelf.maxNodeProvisionTime))",fieldPath=".maxNodeProvisionTime",message="a claim records one request: maxNodeProvisionTime cannot change"
+// +kubebuilder:validation:XValidation:rule="!has(self.deadlineAt) || has(oldSelf.deadlineAt) && int(self.deadlineAt) == int(oldSelf.deadlineAt)",fieldPath=".deadlineAt",message="a deadline can be cleared, not set or moved"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !has(self.deadlineAt) || !has(self.requestedAt) || self.deadlineAt > self.requestedAt",fieldPath=".deadlineAt",message="the deadline must lie after requestedAt",optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="has(self.maxNodeProvisionTime) == has(oldSelf.maxNodeProvisionTime) && (!has(self.maxNodeProvisionTime) || self.maxNodeProvisionTime == oldSelf.maxNodeProvisionTime || duration(self.maxNodeProvisionTime) == duration(oldSelf.maxNodeProvisionTime))",fieldPath=".maxNodeProvisionTime",message="a claim records one request: maxNodeProvisionTime cannot change"
 // +kubebuilder:validation:XValidation:rule="self.?ttlSecondsAfterFinished == oldSelf.?ttlSecondsAfterFinished",fieldPath=".ttlSecondsAfterFinished",message="a claim records one request: ttlSecondsAfterFinished cannot change"
 // +kubebuilder:validation:XValidation:rule="self.?episode.orValue(0) == oldSelf.?episode.orValue(0)",fieldPath=".episode",message="an episode's number is given once, when the claim is made"
 type NodeClaimSpec struct {
 	// The slot this claim asks for, by name. Only name is read; namespace, if set, must be the claim's own. Cannot change.
 	// +kubebuilder:validation:XValidation:rule="has(self.name) && self.name != ''",fieldPath=".name",message="the slot's name is required",reason=FieldValueRequired
 	// +kubebuilder:validation:XValidation:rule="(has(self.name) ? self.name : '') == (has(oldSelf.name) ? oldSelf.name : '')",fieldPath=".name",message="a claim asks for one slot: slotRef cannot change"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.?name.orValue('') == '' || self.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",fieldPath=".name",message="must be the name of a slot: lower-case letters, digits, '-' and '.', such as worker-01",optionalOldSelf=true
 	SlotRef corev1.ObjectReference `json:"slotRef"`
 	// Which call asked for the machine, for which group, with which arguments. Only a DeleteNodes may be recorded later: call
 	// becomes DeleteNodes and nodes what it named. From that write on the machine is not wanted and not counted any more.
-	// +kubebuilder:validation:XValidation:rule="self.group == oldSelf.group",fieldPath=".group",message="a claim records one request: group cannot change"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.group) || has(self.group) && self.group == oldSelf.group",fieldPath=".group",message="a claim records one request: group cannot change"
 	// +kubebuilder:validation:XValidation:rule="self.?delta.orValue(0) == oldSelf.?delta.orValue(0)",fieldPath=".delta",message="a claim records one request: delta cannot change"
-	// +kubebuilder:validation:XValidation:rule="self.call == oldSelf.call || self.call == 'DeleteNodes'",fieldPath=".call",message="only a DeleteNodes can be recorded on a claim"
-	// +kubebuilder:validation:XValidation:rule="self.call == 'DeleteNodes' || (has(self.nodes) ? self.nodes : []) == (has(oldSelf.nodes) ? oldSelf.nodes : [])",fieldPath=".nodes",message="nodes can change only together with the record of a DeleteNodes"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.call) || has(self.call) && (self.call == oldSelf.call || self.call == 'DeleteNodes')",fieldPath=".call",message="only a DeleteNodes can be recorded on a claim"
+	// +kubebuilder:validation:XValidation:rule="has(self.call) && self.call == 'DeleteNodes' || (has(self.nodes) ? self.nodes : []) == (has(oldSelf.nodes) ? oldSelf.nodes : [])",fieldPath=".nodes",message="nodes can change only together with the record of a DeleteNodes"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !has(self.group) || self.group.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",fieldPath=".group",message="must be the name of a Group: lower-case letters, digits, '-' and '.', such as worker-nodes",optionalOldSelf=true
 	Request ClaimRequest `json:"request"`
 	// When the machine was asked for. The boot budget is counted from it, or from the claim's creation where that is earlier.
 	// Written by the provider. Default: the claim's creation.
@@ -121,7 +123,7 @@ type NodeClaimSpec struct {
 	// nothing decides by. Written by the provider. Default: none.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) > duration('0s') && duration(self) <= duration('24h')",message="must be a positive duration of at most 24h, such as 90s, 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 15m or 1h30m"
 	// +optional
 	MaxNodeProvisionTime *metav1.Duration `json:"maxNodeProvisionTime,omitempty"`
 	// Seconds for which the claim is kept for reading after it failed or completed. It is never collected before the slot's
@@ -300,7 +302,8 @@ type NodeClaimStatus struct {
 // +kubebuilder:printcolumn:name="Call",type=string,JSONPath=`.spec.request.call`,priority=1,description="Call that asked, or DeleteNodes once marked"
 // +kubebuilder:printcolumn:name="Ready-At",type=string,JSONPath=`.status.readyAt`,priority=1,description="When the machine was through the gate"
 // +kubebuilder:printcolumn:name="Finished",type=string,JSONPath=`.status.finishedAt`,priority=1,description="When the claim ended"
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= 51",message="a claim's name starts the names of its Jobs, which are label values: at most 51 characters",optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= 51",fieldPath=".metadata",message="metadata.name starts the names of its Jobs, which are label values: at most 51 characters",optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="has(self.spec) || oldSelf.hasValue() && !has(oldSelf.value().spec)",fieldPath=".spec",message="a claim needs a spec: the slot it asks for in slotRef, and the request",reason=FieldValueRequired,optionalOldSelf=true
 type NodeClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
