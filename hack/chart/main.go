@@ -1,10 +1,11 @@
 // Command chart copies what is generated elsewhere into the Helm chart: the CustomResourceDefinitions as templates, so that
-// helm upgrade replaces them, the manager's rights, the alert rules and the dashboard.
+// helm upgrade replaces them, their admission policies, the manager's rights, the alert rules and the dashboard.
 package main
 
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
+	"homecluster.dev/autoscaler/config/admission"
 	"homecluster.dev/autoscaler/config/crd"
 )
 
@@ -30,6 +32,9 @@ func main() {
 
 func run() error {
 	if err := definitions(); err != nil {
+		return err
+	}
+	if err := policies(); err != nil {
 		return err
 	}
 	if err := rights(); err != nil {
@@ -96,6 +101,32 @@ func definition(text string) (string, error) {
 	return "{{- /* Written by make generate from config/crd/bases. */}}\n{{- if .Values.crd.enable }}\n" + head +
 		"  labels:\n    {{- include \"homelab-autoscaler.labels\" . | nindent 4 }}\n" + annotated +
 		"    {{- if .Values.crd.keep }}\n    helm.sh/resource-policy: keep\n    {{- end }}\n" + rest + "{{- end }}\n", nil
+}
+
+// policies writes a template for each file of admission policies. They belong to the kinds, and come and go with them.
+func policies() error {
+	dir := filepath.Join(templates, "admission")
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	files, err := fs.Glob(admission.Policies, "*.yaml")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := admission.Policies.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		template := "{{- /* Written by make generate from config/admission. */}}\n{{- if .Values.crd.enable }}\n" + escape(string(text)) + "{{- end }}\n"
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(template), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // escape keeps what looks like a template from being one.

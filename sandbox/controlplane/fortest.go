@@ -47,8 +47,8 @@ func Main(m *testing.M, options ...Options) {
 	os.Exit(code)
 }
 
-// ForTest returns the test binary's control plane, with the project's CustomResourceDefinitions installed. Tests that
-// want it are skipped with -short.
+// ForTest returns the test binary's control plane, with the project's CustomResourceDefinitions and admission
+// policies installed. Tests that want it are skipped with -short.
 //
 // The first use on a machine builds it, which takes longer than go test's default time-out: run `make test`, or raise
 // -timeout once. An interrupted build goes on where it was.
@@ -82,7 +82,9 @@ func startShared() {
 		return
 	}
 	shared.cp = cp
-	shared.err = cp.InstallCRDs(ctx)
+	if shared.err = cp.InstallCRDs(ctx); shared.err == nil {
+		shared.err = cp.InstallPolicies(ctx)
+	}
 }
 
 // testTimeout bounds each wait of the helpers below.

@@ -86,6 +86,9 @@ func (s *Sandbox) start(ctx context.Context, o UpOptions) error {
 	if err := s.plane.InstallCRDs(ctx); err != nil {
 		return err
 	}
+	if err := s.plane.InstallPolicies(ctx); err != nil {
+		return err
+	}
 	if err := s.createNamespace(ctx); err != nil {
 		return err
 	}
