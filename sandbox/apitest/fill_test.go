@@ -20,21 +20,22 @@ type filler struct{ n int }
 
 // valid are the values of types that take only some.
 var valid = map[reflect.Type]any{
-	reflect.TypeFor[v2.Engine]():              v2.EngineNone,
-	reflect.TypeFor[v2.UnclaimedPolicy]():     v2.UnclaimedAdopt,
-	reflect.TypeFor[v2.SlotPhase]():           v2.SlotDraining,
-	reflect.TypeFor[v2.PowerState]():          v2.PowerUnknown,
-	reflect.TypeFor[v2.PowerSource]():         v2.PowerSourceAssumed,
-	reflect.TypeFor[v2.Health]():              v2.HealthUnknown,
-	reflect.TypeFor[v2.ClaimPhase]():          v2.ClaimBooting,
-	reflect.TypeFor[v2.Call]():                v2.CallDeleteNodes,
-	reflect.TypeFor[v2.Operation]():           v2.OperationShutdown,
-	reflect.TypeFor[v2.JobOutcome]():          v2.JobNeverStarted,
-	reflect.TypeFor[corev1.TaintEffect]():     corev1.TaintEffectNoExecute,
-	reflect.TypeFor[corev1.PullPolicy]():      corev1.PullNever,
-	reflect.TypeFor[metav1.ConditionStatus](): metav1.ConditionTrue,
-	reflect.TypeFor[resource.Quantity]():      resource.MustParse("3"),
-	reflect.TypeFor[intstr.IntOrString]():     intstr.FromInt32(7),
+	reflect.TypeFor[v2.Engine]():                 v2.EngineNone,
+	reflect.TypeFor[v2.UnclaimedPolicy]():        v2.UnclaimedAdopt,
+	reflect.TypeFor[v2.SlotPhase]():              v2.SlotDraining,
+	reflect.TypeFor[v2.PowerState]():             v2.PowerUnknown,
+	reflect.TypeFor[v2.PowerSource]():            v2.PowerSourceAssumed,
+	reflect.TypeFor[v2.Health]():                 v2.HealthUnknown,
+	reflect.TypeFor[v2.ClaimPhase]():             v2.ClaimBooting,
+	reflect.TypeFor[v2.Call]():                   v2.CallDeleteNodes,
+	reflect.TypeFor[v2.Operation]():              v2.OperationShutdown,
+	reflect.TypeFor[v2.JobOutcome]():             v2.JobNeverStarted,
+	reflect.TypeFor[corev1.TaintEffect]():        corev1.TaintEffectNoExecute,
+	reflect.TypeFor[corev1.TolerationOperator](): corev1.TolerationOpEqual,
+	reflect.TypeFor[corev1.PullPolicy]():         corev1.PullNever,
+	reflect.TypeFor[metav1.ConditionStatus]():    metav1.ConditionTrue,
+	reflect.TypeFor[resource.Quantity]():         resource.MustParse("3"),
+	reflect.TypeFor[intstr.IntOrString]():        intstr.FromInt32(7),
 }
 
 // syntax are the values of string fields that take only some, by the field's name.
@@ -66,7 +67,33 @@ func (f *filler) fill(v reflect.Value, field string) {
 		}
 		return
 	}
+	if whole, ok := v.Addr().Interface().(*[]corev1.EnvVar); ok {
+		*whole = environment()
+		return
+	}
+	if whole, ok := v.Addr().Interface().(*[]corev1.EnvFromSource); ok {
+		*whole = []corev1.EnvFromSource{
+			{Prefix: "A_", SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "a"}, Optional: new(true)}},
+			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "a"}, Optional: new(true)}},
+		}
+		return
+	}
 	f.fillKind(v, field)
+}
+
+// environment has a variable of each source, since a variable has one.
+func environment() []corev1.EnvVar {
+	a := corev1.LocalObjectReference{Name: "a"}
+	return []corev1.EnvVar{
+		{Name: "VALUE", Value: "value"},
+		{Name: "SECRET", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: a, Key: "k", Optional: new(true)}}},
+		{Name: "CONFIG", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: a, Key: "k", Optional: new(true)}}},
+		{Name: "FIELD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}},
+		{Name: "RESOURCE", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{
+			ContainerName: "power", Resource: "limits.cpu", Divisor: resource.MustParse("1m"),
+		}}},
+		{Name: "FILE", ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "v", Path: "p", Key: "k", Optional: new(true)}}},
+	}
 }
 
 func (f *filler) fillKind(v reflect.Value, field string) {
@@ -110,6 +137,8 @@ func zeroLeaves(v reflect.Value, path string) []string {
 		if v.CanInterface() {
 			switch v.Interface().(type) {
 			case metav1.Time, resource.Quantity, intstr.IntOrString:
+				return zeroLeaf(v, path)
+			case corev1.EnvVar, corev1.EnvFromSource: // either this or that
 				return zeroLeaf(v, path)
 			}
 		}

@@ -45,6 +45,9 @@ func TestEveryLeafComesBackUnchanged(t *testing.T) {
 			if slot, ok := tt.full.(*v2.Node); ok {
 				slot.Spec.KubernetesNodeName = "worker-01.lan"
 			}
+			if claim, ok := tt.full.(*v2.NodeClaim); ok {
+				claim.Spec.SlotRef.Namespace = namespace
+			}
 			f.fill(reflect.ValueOf(status).Elem(), "")
 			wantSpec, wantStatus := tt.parts(tt.full.DeepCopyObject().(client.Object))
 
