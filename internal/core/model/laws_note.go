@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
@@ -19,6 +20,7 @@ func stepLaws() []Law {
 			}
 			return ""
 		}},
+		{Name: "a condition that is written has a reason, a message and a time", decision: conditionsInFull},
 		{Name: "a decision that writes nothing says nothing", decision: func(_ slot.Input, d slot.Decision) string {
 			if d.Empty() && len(d.Notes) > 0 {
 				return d.Notes[0].Reason
@@ -26,6 +28,30 @@ func stepLaws() []Law {
 			return ""
 		}},
 	}
+}
+
+func conditionsInFull(_ slot.Input, d slot.Decision) string {
+	for _, c := range d.Claims {
+		if bad := incomplete(c.Status.Conditions); bad != "" {
+			return wrong("%s of claim %s", bad, c.Claim.Name)
+		}
+	}
+	if d.Slot != nil {
+		if bad := incomplete(d.Slot.Status.Conditions); bad != "" {
+			return wrong("%s of the slot", bad)
+		}
+	}
+	return ""
+}
+
+// incomplete names a condition that lacks something; empty: none does.
+func incomplete(conditions []metav1.Condition) string {
+	for _, c := range conditions {
+		if c.Reason == "" || c.Message == "" || c.LastTransitionTime.IsZero() {
+			return c.Type
+		}
+	}
+	return ""
 }
 
 // noteLaws: each transition is told once, and nothing else is told.
