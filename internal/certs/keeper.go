@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -131,10 +132,14 @@ func (k *Keeper) look(ctx context.Context) error {
 // keep renews what is due and saves it.
 func (k *Keeper) keep(ctx context.Context, secret *corev1.Secret) (material, error) {
 	var m material
-	if secret == nil {
-		// Somebody deleted it, to have everything made anew: what it was replaced by shall not cut anybody off.
+	switch {
+	case secret == nil:
+		// Nobody has made one yet; or somebody deleted it to have everything made anew, which shall cut nobody off.
 		m.trusted = slices.Clone(k.announced)
-	} else {
+	case foreign(secret):
+		return m, fmt.Errorf("the certificate in Secret %s has no authority's key beside it, so that somebody else keeps it: "+
+			"name another with --tls-secret, pass its files with --tls-cert-file, or delete it", k.Secret)
+	default:
 		m = readMaterial(secret.Data)
 	}
 	done, err := m.renew(k.Clock.Now(), k.Names)
@@ -157,6 +162,11 @@ func (k *Keeper) keep(ctx context.Context, secret *corev1.Secret) (material, err
 		k.Log.Info("renewed the certificate", "secret", k.Secret, "done", strings.Join(done, "; "), "ends", m.serving.cert.NotAfter.UTC())
 	}
 	return m, err
+}
+
+// foreign is whether the Secret is one of cert-manager's, for example, which must not be written over.
+func foreign(secret *corev1.Secret) bool {
+	return len(secret.Data[keyCert]) > 0 && len(secret.Data[keyAuthority]) == 0 && len(secret.Data[keyNext]) == 0
 }
 
 // trust puts the authorities into the webhook configurations.

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"homecluster.dev/autoscaler/internal/config"
@@ -28,6 +30,11 @@ func TestACertificateFromFiles(t *testing.T) {
 	h.asked()
 	for _, address := range []string{m.WebhookAddress(), m.MetricsAddress()} {
 		h.eventually("the port shows the first", func(ctx context.Context) error { return h.shows(ctx, address, first) })
+		older := tls.Dialer{Config: &tls.Config{RootCAs: h.roots(), MaxVersion: tls.VersionTLS12}}
+		if conn, err := older.DialContext(t.Context(), "tcp", address); err == nil {
+			_ = conn.Close()
+			t.Errorf("%s speaks an older TLS", address)
+		}
 	}
 	second := h.issue(cert, key)
 	for _, address := range []string{m.WebhookAddress(), m.MetricsAddress()} {
@@ -37,6 +44,30 @@ func TestACertificateFromFiles(t *testing.T) {
 	err := h.client.Get(t.Context(), client.ObjectKey{Namespace: h.namespace, Name: secret}, &corev1.Secret{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("a Secret was made: %v", err)
+	}
+}
+
+// The Secret of somebody else is not written over.
+func TestASecretThatSomebodyElseKeepsIsLeftAlone(t *testing.T) {
+	h := newHome(t)
+	pair, err := h.cp.Authority().Serving("webhook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: secret}, Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{"tls.crt": pair.Cert, "tls.key": pair.Key, "ca.crt": h.cp.Authority().Cert}}
+	h.create(kept)
+	m, _ := h.start(h.address)
+	const why = "the certificate in Secret certificate has no authority's key beside it, so that somebody else keeps it"
+	h.eventually("the manager says so", func(ctx context.Context) error {
+		if err := ready(ctx, m.ProbeAddress()); err == nil || !strings.Contains(err.Error(), why) {
+			return fmt.Errorf("it says %v", err)
+		}
+		return nil
+	})
+	version := kept.ResourceVersion
+	if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil || kept.ResourceVersion != version {
+		t.Errorf("the Secret has changed: %v", err)
 	}
 }
 
@@ -85,9 +116,7 @@ func (h *home) issue(cert, key string) *x509.Certificate {
 
 // shows is nil when a port shows that certificate.
 func (h *home) shows(ctx context.Context, address string, want *x509.Certificate) error {
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(h.cp.Authority().Cert)
-	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: h.roots(), MinVersion: tls.VersionTLS13}}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
@@ -97,4 +126,11 @@ func (h *home) shows(ctx context.Context, address string, want *x509.Certificate
 		return fmt.Errorf("it shows number %s", got.SerialNumber)
 	}
 	return nil
+}
+
+// roots are the authority of whoever keeps the files.
+func (h *home) roots() *x509.CertPool {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(h.cp.Authority().Cert)
+	return roots
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -93,6 +94,14 @@ func newHome(t *testing.T) *home {
 // manage starts a manager that answers at an address and waits until it is ready. Stop ends it and waits for its end.
 func (h *home) manage(address string, change ...func(*config.Config)) (m *manager.Manager, stop func()) {
 	h.t.Helper()
+	m, stop = h.start(address, change...)
+	h.eventually("a manager is ready", func(ctx context.Context) error { return ready(ctx, m.ProbeAddress()) })
+	return m, stop
+}
+
+// start is manage without the wait.
+func (h *home) start(address string, change ...func(*config.Config)) (m *manager.Manager, stop func()) {
+	h.t.Helper()
 	c := config.Config{
 		Namespace: h.namespace, GRPCAddress: "127.0.0.1:0", GRPC: config.GRPC{Insecure: true},
 		MetricsAddress: "127.0.0.1:0", ProbeAddress: "127.0.0.1:0", StartTimeout: patience,
@@ -124,10 +133,10 @@ func (h *home) manage(address string, change ...func(*config.Config)) (m *manage
 		})
 	}
 	h.t.Cleanup(stop)
-	h.eventually("a manager is ready", func(ctx context.Context) error { return ready(ctx, m.ProbeAddress()) })
 	return m, stop
 }
 
+// ready is nil, or what the manager says it waits for.
 func ready(ctx context.Context, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 	if err != nil {
@@ -138,10 +147,11 @@ func ready(ctx context.Context, address string) error {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz answers %s", response.Status)
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("/readyz answers %d: %s", response.StatusCode, text)
 	}
-	return nil
+	return err
 }
 
 func (h *home) eventually(what string, check func(context.Context) error) {
