@@ -42,8 +42,6 @@ func TestAnAnsweringManager(t *testing.T) {
 	}
 }
 
-// What the webhook fills in is what the controller computes where no webhook runs: the event that tells of a claim is the
-// controller's, and says the same deadline.
 func fillsIn(t *testing.T, h *home) {
 	before := time.Now().Truncate(time.Second)
 	claim := h.claim("four-lines", "a")
@@ -71,22 +69,31 @@ func fillsIn(t *testing.T, h *home) {
 		t.Errorf("the deadline is %s after the request", got)
 	}
 	told := claim.Spec.DeadlineAt.UTC().Format(time.RFC3339)
+	h.told(claim, "alice asked", "deadline "+told)
+	h.end(t, claim)
+}
+
+// told waits for what the controller tells of a claim when it first sees it.
+func (h *home) told(claim *v2.NodeClaim, parts ...string) {
+	h.t.Helper()
 	h.eventually("the controller tells of the claim", func(ctx context.Context) error {
 		var list eventsv1.EventList
 		if err := h.client.List(ctx, &list, client.InNamespace(h.namespace)); err != nil {
 			return err
 		}
 		for _, event := range list.Items {
-			if event.Reason == v2.EventClaimCreated && event.Regarding.UID == claim.UID {
-				if !strings.Contains(event.Note, "deadline "+told) || !strings.Contains(event.Note, "alice asked") {
-					t.Errorf("the event says %q, the claim %s", event.Note, told)
-				}
-				return nil
+			if event.Reason != v2.EventClaimCreated || event.Regarding.UID != claim.UID {
+				continue
 			}
+			for _, part := range parts {
+				if !strings.Contains(event.Note, part) {
+					h.t.Errorf("the event says %q, not %q", event.Note, part)
+				}
+			}
+			return nil
 		}
 		return fmt.Errorf("no such event among %d", len(list.Items))
 	})
-	h.end(t, claim)
 }
 
 // end deletes a claim and waits until it is gone. No machine answers here, so what it bought is let go by hand.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/policy"
+	"homecluster.dev/autoscaler/internal/core/pool"
 )
 
 // What the webhook would refuse is stored while no manager answers; the schema still refuses, and everything may end.
@@ -52,6 +55,10 @@ func TestWhileNoManagerAnswers(t *testing.T) {
 
 	h.manage(h.address)
 	h.asked()
+	// What the webhook would have filled in is what the controller goes by.
+	same := second.DeepCopy()
+	pool.Complete(same, pool.Asked{Group: h.group(), Policy: policy.Default(), Now: second.CreationTimestamp.Time})
+	h.told(second, "somebody asked", "deadline "+same.Spec.DeadlineAt.UTC().Format(time.RFC3339))
 	h.eventually("the controller repairs a second live claim", func(ctx context.Context) error {
 		if err := h.client.Get(ctx, client.ObjectKeyFromObject(first), first); err != nil {
 			return err
