@@ -7,8 +7,8 @@ import (
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 )
 
-func (r *run) claimCondition(c *claim, kind string, status metav1.ConditionStatus, reason, message string) bool {
-	return meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+func (r *run) claimCondition(c *claim, kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: message,
 		ObservedGeneration: c.Generation, LastTransitionTime: r.now,
 	})
