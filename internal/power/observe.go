@@ -77,14 +77,14 @@ func (p *operation) reach(ctx context.Context, again func(error) bool, request f
 	}
 }
 
-// observe reads until the state was seen steadily, for at most d. A reading that fails says nothing; one that will never
-// succeed ends it.
+// observe reads until the state was seen steadily, for at most d; as often as it takes to see it so it reads in any case,
+// however long a slow switch is about it. A reading that fails says nothing; one that will never succeed ends it.
 func (p *operation) observe(ctx context.Context, want State, d time.Duration) bool {
 	if d <= 0 {
 		return false
 	}
 	limit := p.Clock.Now().Add(d)
-	for agreed := 0; ; {
+	for agreed, reads := 0, 1; ; reads++ {
 		state, err := p.Switch.State(ctx)
 		p.fault = err
 		switch {
@@ -99,10 +99,10 @@ func (p *operation) observe(ctx context.Context, want State, d time.Duration) bo
 		switch {
 		case agreed >= steady:
 			return true
-		case errors.Is(err, ErrUnreadable) || errors.Is(err, ErrCredentials), !p.Clock.Now().Before(limit):
+		case errors.Is(err, ErrUnreadable) || errors.Is(err, ErrCredentials), reads >= steady && !p.Clock.Now().Before(limit):
 			return false
 		}
-		if p.Clock.Sleep(ctx, min(p.Limits.Poll, limit.Sub(p.Clock.Now()))) != nil {
+		if p.Clock.Sleep(ctx, max(0, min(p.Limits.Poll, limit.Sub(p.Clock.Now())))) != nil {
 			return false
 		}
 	}

@@ -29,6 +29,8 @@ type metal struct {
 	due   time.Time
 	next  State
 	reads []any // State or error, taken before the real state
+	// lag is how long a reading takes.
+	lag time.Duration
 	// swallow is how many presses are taken and not obeyed.
 	swallow int
 	denies  []error
@@ -62,6 +64,9 @@ func (m *metal) Press(_ context.Context, action Action) error {
 }
 
 func (m *metal) State(context.Context) (State, error) {
+	if m.lag > 0 {
+		m.now = m.now.Add(m.lag)
+	}
 	if len(m.reads) > 0 {
 		var answer any
 		answer, m.reads = m.reads[0], m.reads[1:]
@@ -105,6 +110,7 @@ func TestAnOperationBelievesTheSwitchReadAgainAndNothingElse(t *testing.T) {
 	}{
 		"a machine goes on":                                     {verb: "on", metal: metal{state: Off, after: quick}, outcome: Done, log: []Action{PressOn}, says: "says on after 4s, was off"},
 		"a machine that is on is left alone":                    {verb: "on", metal: metal{state: On}, outcome: Already, says: "already; nothing was sent"},
+		"so is one whose switch is slow to say so":              {verb: "on", metal: metal{state: On, lag: 10 * time.Second}, outcome: Already},
 		"one reading of on is not enough":                       {verb: "on", metal: metal{state: Off, after: quick, reads: []any{On}}, outcome: Done, log: []Action{PressOn}},
 		"a press that is swallowed is sent again":               {verb: "on", metal: metal{state: Off, after: quick, swallow: 1}, outcome: Done, log: []Action{PressOn, PressOn}, says: "was off, sent 2 times"},
 		"a press that is never obeyed ends unobserved":          {verb: "on", metal: metal{state: Off}, outcome: Unobserved, log: []Action{PressOn, PressOn, PressOn}, says: "took it (sent 3 times), but after 1m0s the last reading is: off"},

@@ -2,6 +2,7 @@ package ipmi
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync/atomic"
 
@@ -40,13 +41,21 @@ type guarded struct {
 	heard *atomic.Bool
 	// asked is the kind of the last packet that was sent. Writing and reading take turns.
 	asked byte
-	keys  keys
+	// opened is whether the BMC has given us a session.
+	opened bool
+	keys   keys
 }
+
+// errNoSession is a command that no session is there for: the library takes leave of a BMC that turned it away.
+var errNoSession = errors.New("no session was opened")
 
 // Write sends a request, to which nothing was heard yet.
 func (g *guarded) Write(b []byte) (int, error) {
 	g.heard.Store(false)
 	if sent, ok := parse(b); ok {
+		if sent.kind == kindIPMI && !g.opened {
+			return 0, errNoSession
+		}
 		g.asked = sent.kind
 		g.keys.sent(sent)
 	}
@@ -61,7 +70,9 @@ func (g *guarded) Read(b []byte) (int, error) {
 			return n, err
 		}
 		g.heard.Store(true)
+		n = lengthen(b, n)
 		if got, ok := parse(b[:n]); ok && got.kind == answerTo(g.asked) && g.keys.sound(got) {
+			g.opened = g.opened || got.kind == kindOpened && got.payload[statusAt] == 0
 			return n, nil
 		}
 	}

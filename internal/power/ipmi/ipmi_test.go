@@ -162,3 +162,26 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		})
 	}
 }
+
+// A refusal may end after its status, as OpenIPMI's does. Nobody takes leave of a BMC that gave no session: it would not
+// answer, and the next cipher suite waits.
+func TestARefusalMayBeShort(t *testing.T) {
+	b := &box{on: true}
+	sent := 0
+	address := between(t, b.serve(t, types.CipherSuiteID3), func(n int, answer []byte) [][]byte {
+		sent = n
+		if p, ok := parse(answer); ok && p.kind == kindOpened && p.payload[statusAt] != 0 {
+			answer = append([]byte{}, answer[:payloadAt+statusAt+1]...)
+			answer[lengthAt] = statusAt + 1
+		}
+		return [][]byte{answer}
+	})
+	began := time.Now()
+	state, err := the(t, address, func(o *Options) { o.Timeout = 20 * time.Second }).State(t.Context())
+	if err != nil || state != power.On {
+		t.Errorf("the state is %s, %v", state, err)
+	}
+	if took := time.Since(began); took > 4*time.Second || sent != 7 {
+		t.Errorf("it took %s and %d answers, want the refusal, three to log in, the privilege, the status and the end", took, sent)
+	}
+}

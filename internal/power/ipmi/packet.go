@@ -65,6 +65,19 @@ func parse(b []byte) (packet, bool) {
 	}, true
 }
 
+// lengthen makes a refusal as long as the library wants one: OpenIPMI, for one, ends it after the status. It returns the
+// datagram's length.
+func lengthen(b []byte, n int) int {
+	p, ok := parse(b[:n])
+	if !ok || p.kind == kindIPMI || len(p.payload) <= statusAt || p.payload[statusAt] == 0 ||
+		len(p.payload) >= sizeRefusal || len(b) < payloadAt+sizeRefusal {
+		return n
+	}
+	clear(b[payloadAt+len(p.payload) : payloadAt+sizeRefusal])
+	binary.LittleEndian.PutUint16(b[lengthAt:], sizeRefusal)
+	return payloadAt + sizeRefusal
+}
+
 // answerTo is the kind of packet that answers one: in the session's setup the next number, else the same.
 func answerTo(kind byte) byte {
 	if kind == kindIPMI {
