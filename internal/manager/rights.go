@@ -19,7 +19,6 @@ import (
 // +kubebuilder:rbac:groups=infra.homecluster.dev,namespace=homelab-autoscaler-system,resources=nodes,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infra.homecluster.dev,namespace=homelab-autoscaler-system,resources=nodeclaims,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=infra.homecluster.dev,namespace=homelab-autoscaler-system,resources=groups/status;nodes/status;nodeclaims/status,verbs=patch
-// +kubebuilder:rbac:groups=infra.homecluster.dev,namespace=homelab-autoscaler-system,resources=nodes/finalizers;nodeclaims/finalizers,verbs=update
 // +kubebuilder:rbac:groups=batch,namespace=homelab-autoscaler-system,resources=jobs,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=homelab-autoscaler-system,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",namespace=homelab-autoscaler-system,resources=events,verbs=create;patch;list
@@ -39,9 +38,9 @@ import (
 // In the whole cluster: kubeNodes have no namespace, and the pods of a machine that is drained may have any.
 //
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch;delete
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
-// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 
 // right is something the manager does to a kind of object.
@@ -64,9 +63,9 @@ func (l *look) rights() []right {
 		{group: "batch", resource: "jobs", verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
 		{group: "events.k8s.io", resource: "events", verbs: []string{"create", "patch"}},
 		{group: "", resource: "nodes", verbs: []string{"get", "list", "watch", "patch", "delete"}},
-		{group: "", resource: "pods", verbs: []string{"get", "list", "watch"}},
+		{group: "", resource: "pods", verbs: []string{"list", "watch"}},
 		{group: "", resource: "pods/eviction", verbs: []string{"create"}},
-		{group: "policy", resource: "poddisruptionbudgets", verbs: []string{"get", "list", "watch"}},
+		{group: "policy", resource: "poddisruptionbudgets", verbs: []string{"list", "watch"}},
 	}
 	if l.config.LeaderElection.Enabled {
 		rights = append(rights, right{group: "coordination.k8s.io", resource: "leases", verbs: []string{"get", "create", "update"}})

@@ -13,9 +13,8 @@ import (
 	"homecluster.dev/autoscaler/internal/config"
 )
 
-// The manager asks for exactly what the manifests grant. Two rights are not asked for, since a manager can start without
-// them: updates of finalizers, which only a cluster that enforces them wants, and core events, which leader election writes
-// and in which a Job's lack of a pod is explained.
+// The manager asks for exactly what the manifests grant. Core events are not asked for, since a manager can start without
+// them: leader election writes them, and a Job's lack of a pod is explained in them.
 func TestTheRightsAskedForAreThoseGranted(t *testing.T) {
 	source, err := os.ReadFile("rights.go")
 	if err != nil {
@@ -38,8 +37,7 @@ func TestTheRightsAskedForAreThoseGranted(t *testing.T) {
 	for _, right := range lacking((&look{config: everything()}).rights(), nil) {
 		asked[right] = true
 	}
-	for _, unasked := range []string{"update nodes/finalizers.infra.homecluster.dev", "update nodeclaims/finalizers.infra.homecluster.dev",
-		"create events", "patch events", "list events", "get namespaces"} {
+	for _, unasked := range []string{"create events", "patch events", "list events", "get namespaces"} {
 		if !granted[unasked] {
 			t.Errorf("not granted: %s", unasked)
 		}

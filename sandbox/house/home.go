@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/config"
 	"homecluster.dev/autoscaler/internal/core/policy"
 	"homecluster.dev/autoscaler/internal/kube"
 	"homecluster.dev/autoscaler/sandbox/controlplane"
@@ -40,6 +41,8 @@ type Home struct {
 	Policy policy.Policy
 	// Clock, if set, is read by the managers in place of the real one.
 	Clock clock.Clock
+	// Configure, if set, changes how managers are started.
+	Configure func(*config.Config)
 	// Log is what the managers logged.
 	Log *Journal
 

@@ -60,6 +60,9 @@ func (h *Home) Manage(reach *rest.Config) {
 		Webhook: config.Webhook{Address: h.webhook, Configuration: h.Namespace},
 		TLS:     config.TLS{Secret: "certificate", Names: []string{"127.0.0.1"}},
 	}
+	if h.Configure != nil {
+		h.Configure(&c)
+	}
 	m, err := manager.New(reach, c, manager.Options{Log: h.Log.logger(), Policy: &h.Policy, Clock: h.Clock})
 	if err != nil {
 		h.T.Fatal(err)

@@ -21,7 +21,6 @@
   resources:
   - pods
   verbs:
-  - get
   - list
   - watch
 - apiGroups:
@@ -57,7 +56,6 @@
   resources:
   - poddisruptionbudgets
   verbs:
-  - get
   - list
   - watch
 {{- end -}}
@@ -138,13 +136,6 @@
   - list
   - patch
   - watch
-- apiGroups:
-  - infra.homecluster.dev
-  resources:
-  - nodeclaims/finalizers
-  - nodes/finalizers
-  verbs:
-  - update
 - apiGroups:
   - infra.homecluster.dev
   resources:
