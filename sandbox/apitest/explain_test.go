@@ -3,6 +3,7 @@ package apitest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,31 @@ type schema struct {
 	Properties  map[string]schema `json:"properties"`
 }
 
+// published reads our kinds from what the API server publishes; an error says what is not there yet.
+func published(ctx context.Context, client discovery.DiscoveryInterface, kinds map[string]schema) error {
+	raw, err := client.RESTClient().Get().AbsPath("/openapi/v3/apis/infra.homecluster.dev/v2alpha1").DoRaw(ctx)
+	if err != nil {
+		return err
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]schema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(raw, &document); err != nil {
+		return err
+	}
+	for name, published := range document.Components.Schemas {
+		kinds[name[strings.LastIndex(name, ".")+1:]] = published
+	}
+	for _, kind := range []string{"Group", "Node", "NodeClaim"} {
+		if kinds[kind].Description == "" {
+			return fmt.Errorf("%s is not there", kind)
+		}
+	}
+	return nil
+}
+
 // kubectl explain reads what the API server publishes, some moments after the CRDs are installed.
 func TestExplainHasSomethingToSay(t *testing.T) {
 	cp := controlplane.ForTest(t)
@@ -30,22 +56,8 @@ func TestExplainHasSomethingToSay(t *testing.T) {
 	}
 	var last error
 	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		var raw []byte
-		if raw, last = client.RESTClient().Get().AbsPath("/openapi/v3/apis/infra.homecluster.dev/v2alpha1").DoRaw(ctx); last != nil {
-			return false, nil // last says why not yet
-		}
-		var document struct {
-			Components struct {
-				Schemas map[string]schema `json:"schemas"`
-			} `json:"components"`
-		}
-		if last = json.Unmarshal(raw, &document); last != nil {
-			return false, nil
-		}
-		for name, published := range document.Components.Schemas {
-			kinds[name[strings.LastIndex(name, ".")+1:]] = published
-		}
-		return kinds["NodeClaim"].Description != "" && kinds["Node"].Description != "" && kinds["Group"].Description != "", nil
+		last = published(ctx, client, kinds)
+		return last == nil, nil
 	}); err != nil {
 		t.Fatalf("waiting for the kinds to be published: %v (%v)", err, last)
 	}
@@ -67,7 +79,7 @@ func TestExplainHasSomethingToSay(t *testing.T) {
 			for _, field := range tt.path {
 				at = at.Properties[field]
 			}
-			if !strings.Contains(strings.Join(strings.Fields(at.Description), " "), tt.want) {
+			if !strings.Contains(at.Description, tt.want) {
 				t.Errorf("want something about %q in: %s", tt.want, at.Description)
 			}
 		})
