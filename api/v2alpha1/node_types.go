@@ -109,7 +109,7 @@ type NodeSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:XValidation:rule="!has(self.key) || self.key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",fieldPath=".key",message="must be a taint's key, such as example.com/gpu"
 	// +kubebuilder:validation:items:XValidation:rule="!has(self.value) || self.value.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')",fieldPath=".value",message="must be a label value: letters, digits, '-', '_' and '.', at most 63"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.key) || !has(t.effect) || self.exists_one(u, has(u.key) && has(u.effect) && u.key == t.key && u.effect == t.effect))",message="two taints share key and effect; a kubeNode can carry only one of them"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.key) || !has(t.effect) || self.exists_one(u, has(u.key) && has(u.effect) && u.key == t.key && u.effect == t.effect))",message="no two taints may share key and effect: a kubeNode can carry only one of them"
 	// +listType=atomic
 	// +optional
 	NodeTaints []corev1.Taint `json:"nodeTaints,omitempty"`

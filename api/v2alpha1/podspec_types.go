@@ -6,8 +6,8 @@ import (
 
 // MinimalPodSpec is the one container that works a machine's power switch: ipmitool, a Redfish call, a magic packet, ssh.
 // It runs as a Job with one pod that is never retried by Kubernetes. The pod stays off the machine it acts on and away
-// from other slots, tolerates the control plane, gets no API token, and drops every capability and privilege that it does
-// not ask for here. Its exit code says whether the command ran, not whether the power changed; its last output line goes
+// from other slots, tolerates the control plane, gets no API token unless it names a serviceAccount, and drops every
+// capability and privilege that it does not ask for here. Its exit code says whether the command ran, not whether the power changed; its last output line goes
 // into the claim's Job record and event.
 type MinimalPodSpec struct {
 	// The container image that holds the tool.
@@ -44,13 +44,13 @@ type MinimalPodSpec struct {
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
 	// Secrets and ConfigMaps of the slot's namespace that are mounted as files, for example an ssh key. Default: none.
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.mountPath) || self.exists_one(w, has(w.mountPath) && w.mountPath == v.mountPath))",message="two volumes share a mountPath"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.mountPath) || self.exists_one(w, has(w.mountPath) && w.mountPath == v.mountPath))",message="no two volumes may share a mountPath"
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Volumes []Volume `json:"volumes,omitempty"`
-	// The ServiceAccount the pod runs as. Its API token is not mounted, and the operator's own account is never used.
-	// Default: the namespace's default account.
+	// The ServiceAccount the pod runs as, with its API token: naming one is how a tool that talks to the API server asks for
+	// it. Do not name the operator's own. Default: the namespace's default account, without a token.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount of the slot's namespace"
 	// +optional

@@ -46,7 +46,9 @@ func write() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString("<!-- Written by make generate from config/crd/bases. -->\n\n# API reference\n\n" +
 		"Everything is in `infra.homecluster.dev/v2alpha1` and has a namespace. A field in **bold** is required. Where the type is\n" +
-		"one of Kubernetes, its own reference says what is inside. `kubectl explain` shows the same text.\n")
+		"one of Kubernetes, its own reference says what is inside; what is narrower here stands among the rules. A time is written\n" +
+		"as in RFC 3339, such as `2026-03-04T09:38:15Z`. The rules hold for what a write brings in: an object that was stored under\n" +
+		"others still gets its status, loses its finalizers and is deleted. `kubectl explain` shows the same text.\n")
 	for _, plural := range kinds {
 		raw, err := crd.Bases.ReadFile("bases/infra.homecluster.dev_" + plural + ".yaml")
 		if err != nil {
@@ -76,17 +78,17 @@ func writeKind(out *bytes.Buffer, definition apiextensionsv1.CustomResourceDefin
 	fmt.Fprintf(out, "\nColumns of `kubectl get`: %s.\n", strings.Join(columns, ", "))
 	for _, part := range []string{"spec", "status"} {
 		fields := schema.Properties[part]
-		fmt.Fprintf(out, "\n### %s.%s\n\n%s\n\n| field | type | default | meaning |\n| --- | --- | --- | --- |\n",
+		fmt.Fprintf(out, "\n### %s.%s\n\n%s\n\n| field | type | default | rules | meaning |\n| --- | --- | --- | --- | --- |\n",
 			names.Kind, part, fields.Description)
-		writeFields(out, part, fields)
+		writeFields(out, part, fields, said(*schema))
 	}
-	fmt.Fprintf(out, "\n### What a %s is refused for\n\n", names.Kind)
-	for _, rule := range rules(*schema) {
-		fmt.Fprintf(out, "- %s\n", rule)
+	fmt.Fprintf(out, "\n### Rules of a whole %s\n\n", names.Kind)
+	for _, rule := range schema.XValidations {
+		fmt.Fprintf(out, "- `%s`: %s\n", strings.TrimPrefix(rule.FieldPath, "."), cell(rule.Message))
 	}
 }
 
-func writeFields(out *bytes.Buffer, path string, parent apiextensionsv1.JSONSchemaProps) {
+func writeFields(out *bytes.Buffer, path string, parent apiextensionsv1.JSONSchemaProps, said map[string][]string) {
 	for _, name := range slices.Sorted(maps.Keys(parent.Properties)) {
 		field, at := parent.Properties[name], path+"."+name
 		shown := "`" + strings.TrimPrefix(strings.TrimPrefix(at, "spec."), "status.") + "`"
@@ -97,14 +99,15 @@ func writeFields(out *bytes.Buffer, path string, parent apiextensionsv1.JSONSche
 		if field.Default != nil {
 			byDefault = "`" + string(field.Default.Raw) + "`"
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", shown, typeOf(name, field), byDefault, cell(field.Description))
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", shown, typeOf(name, field), byDefault,
+			cell(strings.Join(rules(at, field, said, slices.Contains(theirs, name) && name != "conditions"), "; ")), cell(field.Description))
 		if slices.Contains(theirs, name) {
 			continue
 		}
 		if field.Items != nil {
-			writeFields(out, at+"[]", *field.Items.Schema)
+			writeFields(out, at+"[]", *field.Items.Schema, said)
 		}
-		writeFields(out, at, field)
+		writeFields(out, at, field, said)
 	}
 }
 
@@ -118,7 +121,7 @@ func typeOf(name string, field apiextensionsv1.JSONSchemaProps) string {
 		}
 		return strings.Join(values, ", ")
 	case slices.Contains(theirs, name):
-		return field.Type + " of Kubernetes"
+		return strings.Replace(field.Type, "array", "list", 1) + ", as in Kubernetes"
 	case field.Type == "array":
 		return "list of " + typeOf("", *field.Items.Schema)
 	case field.AdditionalProperties != nil:
@@ -131,22 +134,6 @@ func typeOf(name string, field apiextensionsv1.JSONSchemaProps) string {
 		return "time"
 	}
 	return field.Type
-}
-
-// rules are the messages of the rules that hold between fields, each once.
-func rules(schema apiextensionsv1.JSONSchemaProps) []string {
-	var found []string
-	for _, rule := range schema.XValidations {
-		found = append(found, cell(rule.Message))
-	}
-	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		found = append(found, rules(schema.Properties[name])...)
-	}
-	if schema.Items != nil {
-		found = append(found, rules(*schema.Items.Schema)...)
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
 }
 
 // cell is a text in one cell of a table.

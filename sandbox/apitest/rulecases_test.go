@@ -67,7 +67,7 @@ var ruleCases = map[string][]ruleCase{
 	"a label's value is letters, digits, '-', '_' and '.', at most 63": {
 		{value: `{room: "the cellar"}`}, {value: "{room: cellar, floor: -1-}"}, {value: "{room: käller}"},
 	},
-	"two taints share key and effect; a kubeNode can carry only one of them": {
+	"no two taints may share key and effect: a kubeNode can carry only one of them": {
 		{value: "[{key: a, value: b, effect: NoSchedule}, {key: a, value: c, effect: NoSchedule}]"},
 	},
 	"must be a taint's key, such as example.com/gpu": in("key", badTaintKey),
@@ -97,7 +97,7 @@ var ruleCases = map[string][]ruleCase{
 	},
 	"must be the name of a Secret of the slot's namespace":         {{at: "name"}, {at: "name", value: `""`}},
 	"must be the name of a ServiceAccount of the slot's namespace": badNames,
-	"two volumes share a mountPath": {
+	"no two volumes may share a mountPath": {
 		{value: "[{name: a, mountPath: /a, secretName: s}, {name: b, mountPath: /a, configMapName: c}]"},
 	},
 	"exactly one of secretName and configMapName must be set": {
