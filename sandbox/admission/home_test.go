@@ -176,11 +176,26 @@ func (h *home) asked() {
 // answered tries a claim for a slot that does not exist, without storing it: only a webhook refuses that.
 func answered(ctx context.Context, c client.Client, namespace string) error {
 	claim := claimOf(namespace, "probe", "no-such-slot")
-	err := c.Create(ctx, claim, client.DryRunAll)
-	if err != nil && strings.Contains(err.Error(), "there is no slot of this name") {
-		return nil
+	return saying(c.Create(ctx, claim, client.DryRunAll), "there is no slot of this name")
+}
+
+// saying is nil for an error that says so.
+func saying(err error, what string) error {
+	switch {
+	case err == nil:
+		return fmt.Errorf("nobody says %q", what)
+	case !strings.Contains(err.Error(), what):
+		return fmt.Errorf("said in place of %q: %w", what, err)
 	}
-	return fmt.Errorf("a claim without a slot: %v", err)
+	return nil
+}
+
+// gone is nil for an object that is no more.
+func (h *home) gone(ctx context.Context, object client.Object) error {
+	if err := h.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return fmt.Errorf("it is there, with %v", object.GetFinalizers())
 }
 
 // claimOf is a claim of four lines.
