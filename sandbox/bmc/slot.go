@@ -94,19 +94,20 @@ func (p *Panel) Secret() (map[string][]byte, error) {
 // mountPath is where a slot's pods find their machine's Secret.
 const mountPath = "/etc/power"
 
-// Slot is the machine's slot, worked by the program power with the credentials in the Secret beside it.
-func (p *Panel) Slot(w Wiring, namespace, group string) (*v2.Node, *corev1.Secret, error) {
+// Slot is the machine's slot, worked by the program power with the credentials in the Secret beside it. flags are given to
+// power at every start and at every shutdown.
+func (p *Panel) Slot(w Wiring, namespace, group string, flags ...string) (*v2.Node, *corev1.Secret, error) {
 	data, err := p.Secret()
 	if err != nil {
 		return nil, nil, err
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.Machine.Name() + "-switch"}, Data: data}
 	slot := p.Machine.Slot(namespace, group)
-	slot.Spec.StartupPodSpec = p.podSpec(w, secret.Name, "--ok=already", "on")
-	slot.Spec.ShutdownPodSpec = p.podSpec(w, secret.Name, "--ok=already", "soft")
+	slot.Spec.StartupPodSpec = p.podSpec(w, secret.Name, slices.Concat(flags, []string{"--ok=already", "on"})...)
+	slot.Spec.ShutdownPodSpec = p.podSpec(w, secret.Name, slices.Concat(flags, []string{"--ok=already", "soft"})...)
 	if w == ByPackets {
 		// Whether the machine is off nobody can read: a shutdown that was taken is all there is.
-		slot.Spec.ShutdownPodSpec = p.podSpec(w, secret.Name, "--ok=unobserved", "--observe=0s", "soft")
+		slot.Spec.ShutdownPodSpec = p.podSpec(w, secret.Name, slices.Concat(flags, []string{"--ok=unobserved", "--observe=0s", "soft"})...)
 	}
 	return &slot, secret, nil
 }
