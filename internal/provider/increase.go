@@ -188,8 +188,8 @@ func ours(there, asked *v2.NodeClaim) bool {
 	return id != "" && there.Annotations[v2.AnnotationCallID] == id
 }
 
-// yieldToOlder reads the claims again and withdraws each fresh one on whose slot an older live claim stands: a person's,
-// whose name is another. It returns those that stay.
+// yieldToOlder reads the claims again and withdraws each fresh one that must give way to another live claim of its slot. It
+// returns those that stay.
 func (t *taking) yieldToOlder(ctx context.Context, fresh []*v2.NodeClaim) ([]*v2.NodeClaim, error) {
 	if len(fresh) == 0 {
 		return nil, nil
@@ -200,9 +200,7 @@ func (t *taking) yieldToOlder(ctx context.Context, fresh []*v2.NodeClaim) ([]*v2
 	}
 	var kept []*v2.NodeClaim
 	for _, mine := range fresh {
-		rival := slices.IndexFunc(all, func(c *v2.NodeClaim) bool {
-			return c.UID != mine.UID && c.Spec.SlotRef.Name == mine.Spec.SlotRef.Name && facts.Live(c) && facts.Older(c, mine) < 0
-		})
+		rival := slices.IndexFunc(all, func(c *v2.NodeClaim) bool { return givesWay(mine, c) })
 		if rival < 0 {
 			kept = append(kept, mine)
 			continue
@@ -213,6 +211,20 @@ func (t *taking) yieldToOlder(ctx context.Context, fresh []*v2.NodeClaim) ([]*v2
 		}
 	}
 	return kept, nil
+}
+
+// givesWay is whether our claim, made a moment ago, must be withdrawn for another one. Whoever creates later sees the other
+// claim when it reads again, so the older one stays. Times of creation are whole seconds. Within one, a person's claim, which
+// is of no episode, stays; of two providers' claims (a pause of one can leave it with the name of an episode that is over)
+// the one of the higher episode stays, since it was made on the newer reading, and where both are of one, neither does.
+func givesWay(mine, other *v2.NodeClaim) bool {
+	if other.UID == mine.UID || other.Spec.SlotRef.Name != mine.Spec.SlotRef.Name || !facts.Live(other) {
+		return false
+	}
+	if c := other.CreationTimestamp.Compare(mine.CreationTimestamp.Time); c != 0 {
+		return c < 0
+	}
+	return other.Spec.Episode == 0 || other.Spec.Episode >= mine.Spec.Episode
 }
 
 // takeBack withdraws what the call made, as far as it is still pending, and returns the names of the claims that stay or
