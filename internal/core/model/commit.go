@@ -31,8 +31,8 @@ const (
 type Rules struct {
 	// Order is the order of the sections.
 	Order []Section
-	// BlindAbsences leaves assumed absences unread, BlindEvidence the kubeNode that is relied on; BlindCreates creates a Job without a look at its owner and at the
-	// slot's other Jobs; BlindWrites carry no UID and no resourceVersion.
+	// BlindAbsences leaves assumed absences unread, BlindEvidence the kubeNode that is relied on; BlindCreates creates a Job
+	// without a look at its owner and at the slot's other Jobs; BlindWrites carry no UID and no resourceVersion.
 	BlindAbsences, BlindEvidence, BlindCreates, BlindWrites bool
 }
 

@@ -86,7 +86,7 @@ func keepsUnseen(in slot.Input, d slot.Decision) string {
 func reportedSince(n *corev1.Node, records []v2.JobRecord) bool {
 	boot, ready := facts.LastJob(records, v2.OperationStartup), facts.ReadyCondition(n)
 	return boot != nil && ready != nil &&
-		!(n.CreationTimestamp.Before(boot.CreatedAt) && ready.LastTransitionTime.Before(boot.CreatedAt))
+		(!n.CreationTimestamp.Before(boot.CreatedAt) || !ready.LastTransitionTime.Before(boot.CreatedAt))
 }
 
 func removesNone(d slot.Decision) bool {
