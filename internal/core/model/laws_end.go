@@ -103,7 +103,7 @@ func owesUntilOff(in slot.Input, d slot.Decision) string {
 		}
 		status := statusAfter(d, drop.Claim)
 		if status.Reason == v2.ReasonSuperseded && slices.ContainsFunc(in.Claims, func(c *v2.NodeClaim) bool {
-			return facts.Wanted(c, in.Slot) && facts.Committed(c)
+			return facts.Older(drop.Claim, c) < 0 && facts.Committed(c) && (facts.Wanted(c, in.Slot) || facts.OwesReversal(c, in.Slot))
 		}) {
 			continue // its machine was taken over before it was marked
 		}

@@ -87,6 +87,12 @@ func handsOver(in slot.Input, d slot.Decision) string {
 		if c.Status.Reason != v2.ReasonSuperseded || facts.Terminal(c.Claim) || !facts.Committed(c.Claim) {
 			continue
 		}
+		if slices.ContainsFunc(in.Claims, func(heir *v2.NodeClaim) bool { return facts.Older(c.Claim, heir) < 0 && facts.Committed(heir) }) {
+			continue // it had taken the machine over before
+		}
+		if winner == nil {
+			return wrong("claim %s was %s; it has no heir", c.Claim.Name, facts.Phase(c.Claim))
+		}
 		after := statusAfter(d, winner)
 		if after.Phase != v2.ClaimBooting && after.Phase != v2.ClaimReady && after.Phase != v2.ClaimFailed {
 			return wrong("claim %s was %s; its heir %s is %s", c.Claim.Name, facts.Phase(c.Claim), winner.Name, after.Phase)

@@ -90,13 +90,21 @@ func (r *run) startBoot(c *claim) {
 	r.noteSlot(c, false, v2.EventScaleUpRequested, fmt.Sprintf("switching the machine on with Job %s for claim %s", created.record.Name, c.Name))
 }
 
-// repairBoot makes the startup Job whose record was saved by a manager that did not live to create it.
+// repairBoot makes the startup Job whose record was saved by a manager that did not live to create it, and that of a claim
+// which took over from one whose Job was never made.
 func (r *run) repairBoot(c *claim) {
 	record := facts.LastJob(c.Status.Jobs, v2.OperationStartup)
-	if record == nil || record.UID != "" || record.Outcome != "" || r.hold.Held || !r.noneUnfinished() {
+	made := record != nil && (record.UID != "" || record.Outcome != "") || record == nil && (r.kubeletOn || registered(c))
+	if made || r.hold.Held || !r.noneUnfinished() {
 		return
 	}
-	r.createAgain(c, record, c.Name)
+	if record != nil {
+		r.createAgain(c, record, c.Name)
+		return
+	}
+	created := r.newJob(c, v2.OperationStartup, 1, c.Name)
+	c.Status.Jobs = addRecord(c.Status.Jobs, created.record)
+	r.act(created.action)
 }
 
 // createAgain makes the Job of a record that was saved and whose Job was never seen. Where another owner's Job has the

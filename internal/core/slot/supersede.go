@@ -13,10 +13,17 @@ import (
 // supersede lets the newest of several wanted claims take the slot over from the others. Nothing starts until it has
 // settled: the provider that lost a race withdraws its own claim within that time.
 func supersede(r *run) {
-	winner, losers := r.rivals()
-	if len(losers) == 0 {
+	r.finishHandOvers()
+	var wanted []*claim
+	for _, c := range r.claims {
+		if facts.Wanted(c.NodeClaim, r.in.Slot) {
+			wanted = append(wanted, c)
+		}
+	}
+	if len(wanted) < 2 {
 		return
 	}
+	winner, losers := wanted[0], wanted[1:]
 	if !r.passed(winner.CreationTimestamp.Add(r.policy.SupersedeSettle)) {
 		r.frozen = true
 		return
@@ -25,26 +32,38 @@ func supersede(r *run) {
 		r.handOver(heir, winner)
 	}
 	for _, loser := range losers {
-		r.move(loser, v2.ClaimFailed, v2.ReasonSuperseded, fmt.Sprintf("claim %s is newer and owns slot %s", winner.Name, r.in.Name))
-		r.noteClaim(loser, false, v2.EventClaimSuperseded, fmt.Sprintf("superseded by the newer claim %s", winner.Name))
-		r.dropFinalizer(loser)
+		r.supersededBy(loser, winner)
 	}
 }
 
-// rivals are the newest wanted claim, and those from which it takes the slot over: the other wanted ones and, where it has
-// the machine already, one that was marked before its own end was saved. That one must not switch the machine off.
-func (r *run) rivals() (winner *claim, losers []*claim) {
-	for _, c := range r.claims {
-		switch wanted := facts.Wanted(c.NodeClaim, r.in.Slot); {
-		case wanted && winner == nil:
-			winner = c
-		case wanted:
-			losers = append(losers, c)
-		case winner != nil && facts.Committed(winner.NodeClaim) && facts.Live(c.NodeClaim) && facts.Committed(c.NodeClaim):
-			losers = append(losers, c)
+// finishHandOvers ends the claims whose machine a newer one has taken over already: the manager died between the two
+// writes. From then on the machine is the newer claim's to serve or to switch off, whichever of the two was marked since.
+func (r *run) finishHandOvers() {
+	for i, older := range r.claims {
+		if !facts.Live(older.NodeClaim) || !facts.Committed(older.NodeClaim) {
+			continue
+		}
+		if heir := slices.IndexFunc(r.claims[:i], func(c *claim) bool { return tookOver(c, older) }); heir >= 0 {
+			r.supersededBy(older, r.claims[heir])
 		}
 	}
-	return winner, losers
+}
+
+// tookOver is whether a newer claim has the machine of an older one. A slot is booted for one claim at a time, so two live
+// claims that committed are the two sides of a hand-over; one that has ended since still has the older one's Jobs on record.
+func tookOver(newer, older *claim) bool {
+	if !facts.Committed(newer.NodeClaim) {
+		return false
+	}
+	boot := facts.LastJob(older.Status.Jobs, v2.OperationStartup)
+	return facts.Live(newer.NodeClaim) || boot != nil && boot.UID != "" &&
+		slices.ContainsFunc(newer.Status.Jobs, func(record v2.JobRecord) bool { return record.UID == boot.UID })
+}
+
+func (r *run) supersededBy(loser, winner *claim) {
+	r.move(loser, v2.ClaimFailed, v2.ReasonSuperseded, fmt.Sprintf("claim %s is newer and owns slot %s", winner.Name, r.in.Name))
+	r.noteClaim(loser, false, v2.EventClaimSuperseded, fmt.Sprintf("superseded by the newer claim %s", winner.Name))
+	r.dropFinalizer(loser)
 }
 
 // mostAdvanced is the claim that carries the machine: ready before booting before pending, the newest first.
