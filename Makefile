@@ -35,7 +35,7 @@ unit: ## Run the tests of the main module, which need nothing and are fast
 
 # The same tests are part of make test; here they are played anew, and say at the end what they proved.
 .PHONY: prove
-prove: ## Prove the claim's life: every state, random histories, mutants; FULL=1 explores millions of states
+prove: ## Prove the claim's life: states, histories, mutants, replays on an API server; FULL=1 adds millions of states, crash points
 	hack/prove $(if $(FULL),full)
 
 .PHONY: alerts-test

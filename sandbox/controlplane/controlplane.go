@@ -38,6 +38,8 @@ type Options struct {
 	Keep bool
 	// Progress receives a line for each thing that takes time. Nil: nothing is said.
 	Progress io.Writer
+	// Controllers are those that kube-controller-manager runs. Empty: the ones that this project meets.
+	Controllers []string
 	// NodeMonitorPeriod is how often the node lifecycle controller looks at kubeNodes. Zero: 1s (upstream 5s).
 	NodeMonitorPeriod time.Duration
 	// NodeMonitorGrace is after how long a silent kubelet's kubeNode turns Unknown. Zero: 6s (upstream 50s). It must be
@@ -51,6 +53,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if len(o.Controllers) == 0 {
+		o.Controllers = controllers
+	}
 	if o.NodeMonitorPeriod == 0 {
 		o.NodeMonitorPeriod = time.Second
 	}

@@ -83,7 +83,7 @@ func (cp *ControlPlane) controllerManagerArgs(o Options) []string {
 		"--kubeconfig=" + cp.path(ControllerManager+".kubeconfig"), "--leader-elect=false",
 		"--bind-address=" + loopback, fmt.Sprintf("--secure-port=%d", cp.ports.controllerManager),
 		"--tls-cert-file=" + cp.path(servingCert), "--tls-private-key-file=" + cp.path(servingKey),
-		"--controllers=" + strings.Join(controllers, ","), "--use-service-account-credentials",
+		"--controllers=" + strings.Join(o.Controllers, ","), "--use-service-account-credentials",
 		"--service-account-private-key-file=" + cp.path(serviceAccountKey), "--root-ca-file=" + cp.path(caFile),
 		"--allocate-node-cidrs=false", "--profiling=false",
 		fmt.Sprintf("--node-monitor-period=%s", o.NodeMonitorPeriod),

@@ -70,6 +70,9 @@ func (e *explorer) visit(s State, from link, depth int) {
 		return
 	}
 	e.seen[key] = struct{}{}
+	if e.Everywhere != nil {
+		e.Everywhere[key] = struct{}{}
+	}
 	e.links = append(e.links, from)
 	e.queue = append(e.queue, node{state: s, index: int32(len(e.links) - 1), depth: depth})
 	e.States, e.Depth = e.States+1, max(e.Depth, depth)

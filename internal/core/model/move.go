@@ -23,6 +23,8 @@ type World struct {
 	Never []Kind
 	// Watch, if set, is shown every move of a random history before it is judged.
 	Watch func(*Transition)
+	// Everywhere, if set, collects the states that explorations visit: those of several may overlap.
+	Everywhere map[Key]struct{}
 	// Tally counts, by law, how often it was judged.
 	Tally map[string]int
 
