@@ -68,7 +68,18 @@ func (r *run) digestOf(c *claim) *v2.ClaimDigest {
 		// The pool's fault, not the machine's: it does not count towards the streak.
 		digest.Attempt = max(0, digest.Attempt-1)
 	}
+	if r.forgiven(c) {
+		digest.Attempt = 0
+	}
 	return digest
+}
+
+// forgiven is whether a person cleared the streak that ended with this claim, which the claim still counts and the slot no
+// longer does. Only a streak can be told from a first boot that never ran and was not counted.
+func (r *run) forgiven(c *claim) bool {
+	was := r.slot.LastClaim
+	return was != nil && was.Name == c.Name && was.Attempt == 0 && was.Phase == v2.ClaimFailed &&
+		c.Status.Phase == v2.ClaimFailed && c.Status.Attempt > 1
 }
 
 // closeVanished ends the digest of an episode whose claim is gone without an end: somebody took the finalizer off.

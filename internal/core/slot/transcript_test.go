@@ -94,6 +94,7 @@ func commands() map[string]command {
 		"restore":      func(w *world, _ []string, _ *datadriven.TestData) { w.restore() },
 		"recreate":     func(w *world, _ []string, _ *datadriven.TestData) { w.newSlot() },
 		"resume":       func(w *world, args []string, _ *datadriven.TestData) { w.claim(args[0]).Status.ShutdownAttempts = 0 },
+		"forgive":      func(w *world, _ []string, _ *datadriven.TestData) { w.slot.Status.LastClaim.Attempt = 0 },
 		"strip-status": func(w *world, args []string, _ *datadriven.TestData) { w.claim(args[0]).Status = v2.NodeClaimStatus{} },
 		"strip-finalizer": func(w *world, args []string, _ *datadriven.TestData) {
 			w.claim(args[0]).Finalizers = nil
