@@ -18,9 +18,7 @@ type machine struct {
 	now    time.Time
 }
 
-func (m *machine) labels(more ...string) []string {
-	return append([]string{m.slot.Labels[v2.LabelGroup], m.slot.Name}, more...)
-}
+func (m *machine) labels() []string { return []string{m.slot.Labels[v2.LabelGroup], m.slot.Name} }
 
 // wanted is whether a live, unmarked claim names the slot.
 func (m *machine) wanted() bool {
@@ -90,7 +88,8 @@ var slotFamilies = []family[*machine]{
 var groupFamilies = []family[*v2.Group]{
 	gauge("group_slots", "Slots of the group.", []string{"group"}, count(func(s v2.GroupStatus) int32 { return s.Slots })),
 	gauge("group_offerable", "Slots that could be handed out now.", []string{"group"}, count(func(s v2.GroupStatus) int32 { return s.Offerable })),
-	gauge("group_target_size", "Machines that the group should have, as told to cluster-autoscaler.", []string{"group"}, count(func(s v2.GroupStatus) int32 { return s.TargetSize })),
+	gauge("group_target_size", "Machines that the group should have, as told to cluster-autoscaler.", []string{"group"},
+		count(func(s v2.GroupStatus) int32 { return s.TargetSize })),
 	gauge("group_ready", "Machines that are ready.", []string{"group"}, count(func(s v2.GroupStatus) int32 { return s.Ready })),
 	gauge("group_min_size", "The floor that the group asks for.", []string{"group"},
 		func(g *v2.Group) []sample { return []sample{{float64(g.Spec.MinSize), []string{g.Name}}} }),
