@@ -81,8 +81,8 @@ generate: ## Write deepcopy functions, CRDs, RBAC, their copies in the chart, th
 	go run ./hack/chart
 
 .PHONY: build
-build: ## Build bin/homelab-autoscaler and bin/power, static, with the version that git knows, or VERSION=...
-	go build -trimpath -buildvcs=auto -ldflags '-s -w -X $(module)/internal/manager.version=$(VERSION)' -o bin/ ./cmd/homelab-autoscaler ./cmd/power
+build: ## Build the manager, power and the kubectl plugin into bin, static, with the version that git knows, or VERSION=...
+	go build -trimpath -buildvcs=auto -ldflags '-s -w -X $(module)/internal/manager.version=$(VERSION)' -o bin/ ./cmd/...
 
 .PHONY: clean
 clean: ## Remove what was built here; what is cached for all checkouts stays

@@ -44,6 +44,8 @@ var layers = []layer{
 	{"internal/webhook/...", below, "controllers, provider and webhook meet on the API server, never in Go"},
 	{"internal/manager/...", managed, "the composition root builds everything below it"},
 	{"cmd/power", []string{"internal/power/..."}, "the power program is small and starts at once: it takes nothing of the operator along"},
+	{"internal/plugin/...", []string{"api/...", "internal/core/...", "internal/kube"}, "the plugin is a person's hand: it meets the operator on the API server"},
+	{"cmd/kubectl-homelab", []string{"internal/plugin/..."}, "the plugin is a program of its own"},
 	{"cmd/...", []string{"api/...", "internal/config", "internal/manager/..."}, "main turns flags into a manager and runs it"},
 }
 
