@@ -95,7 +95,9 @@ func (s *Switch) Press(ctx context.Context, action power.Action) error {
 	if r == nil {
 		return fmt.Errorf("%w: %s has no %s request", power.ErrUnsupported, s, action)
 	}
-	_, err := s.client.Do(ctx, s.fill(*r, string(action)))
+	request := s.fill(*r, string(action))
+	request.Presses = true
+	_, err := s.client.Do(ctx, request)
 	return err
 }
 

@@ -117,7 +117,7 @@ func TestWhatAPlugDoesWrongHasAName(t *testing.T) {
 		"a plug that says no":               {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "", power.ErrRefused},
 		"a plug that is busy":               {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, "", power.ErrBusy},
 		"a post that hangs may have worked": {func(_ http.ResponseWriter, r *http.Request) { hang(r) }, "POST", power.ErrUnanswered},
-		"a get that hangs":                  {func(_ http.ResponseWriter, r *http.Request) { hang(r) }, "GET", power.ErrUnreachable},
+		"so may a get that hangs":           {func(_ http.ResponseWriter, r *http.Request) { hang(r) }, "GET", power.ErrUnanswered},
 		"a plug that hangs up after a post": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "POST", power.ErrUnanswered},
 		"a success with a body of any kind": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0}) }, "POST", nil},
 		"a success whose body is cut short": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "10") }, "POST", nil},

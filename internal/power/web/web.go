@@ -57,7 +57,9 @@ func New(o Options) (*Client, error) {
 
 // Request is one request. Name stands for the URL in errors, since a URL may carry a password.
 type Request struct {
-	Method, URL, Name  string
+	Method, URL, Name string
+	// Presses is whether it does something, whatever its method: many plugs are worked by GET.
+	Presses            bool
 	Header             map[string]string
 	Body               string
 	Username, Password string
@@ -69,8 +71,8 @@ type Answer struct {
 	Body   []byte
 }
 
-// Do sends the request once. Its error is a fault of package power. A request with another method than GET that was written
-// and not answered is power.ErrUnanswered: it may have happened.
+// Do sends the request once. Its error is a fault of package power. A request that presses, or has another method than GET,
+// and was written and not answered is power.ErrUnanswered: it may have happened.
 func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -90,7 +92,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return Answer{}, fmt.Errorf("%s: %w", r.name(), fault(bare(err), r.Method, written.Load()))
+		return Answer{}, fmt.Errorf("%s: %w", r.name(), fault(bare(err), r.Presses || r.Method != http.MethodGet, written.Load()))
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
@@ -117,12 +119,12 @@ func bare(err error) error {
 }
 
 // fault says what an error of the transport means.
-func fault(err error, method string, written bool) error {
+func fault(err error, acts, written bool) error {
 	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
 	case unverified:
 		return fmt.Errorf("%w: its certificate is not trusted: %w", power.ErrCredentials, err)
-	case written && method != http.MethodGet:
+	case written && acts:
 		return fmt.Errorf("%w: %w", power.ErrUnanswered, err)
 	case written && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, io.EOF) && !timeout(err):
 		return fmt.Errorf("%w: %w", power.ErrGarbled, err)
