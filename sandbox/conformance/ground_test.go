@@ -65,9 +65,9 @@ func (y *yard) Pool(ctx context.Context, want Pool) (string, error) {
 
 // createUnruled creates a group that today's rules refuse, as one was that is older than they are.
 func (y *yard) createUnruled(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
-	const name = "groups.infra.homecluster.dev"
+	const name, validations = "groups.infra.homecluster.dev", "x-kubernetes-validations"
 	threshold := []string{"schema", "openAPIV3Schema", "properties", "spec", "properties", "scaleDownUtilizationThreshold"}
-	var pattern any
+	var rules any
 	rule := func(edit func(field map[string]any)) error {
 		return retryConflict(func() error {
 			definition := &unstructured.Unstructured{}
@@ -95,14 +95,14 @@ func (y *yard) createUnruled(ctx context.Context, object client.Object, _ ...cli
 			return y.Update(ctx, definition)
 		})
 	}
-	if err := rule(func(field map[string]any) { pattern = field["pattern"]; delete(field, "pattern") }); err != nil {
+	if err := rule(func(field map[string]any) { rules = field[validations]; delete(field, validations) }); err != nil {
 		return fmt.Errorf("lifting the rule: %w", err)
 	}
 	// The API server follows its definitions a moment later.
 	err := retry.OnError(wait.Backoff{Steps: 100, Duration: 100 * time.Millisecond}, apierrors.IsInvalid, func() error {
 		return y.Client.Create(ctx, object)
 	})
-	return errors.Join(err, rule(func(field map[string]any) { field["pattern"] = pattern }))
+	return errors.Join(err, rule(func(field map[string]any) { field[validations] = rules }))
 }
 
 func newSlot(namespace, group, name string, want Pool) *v2.Node {
