@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,22 @@ func TestEveryFieldIsDescribedInMoreThanItsOwnName(t *testing.T) {
 			}
 			if fault := describes(name, field.Description); fault != "" {
 				t.Errorf("%s: %s: %q", path, fault, field.Description)
+			}
+		})
+	}
+}
+
+// kubectl explain wraps lines to the terminal, and can do so only where a paragraph is one.
+func TestEveryParagraphIsOneLine(t *testing.T) {
+	item := regexp.MustCompile(`^( |[-*] |[1-9]\. )`)
+	for kind, definition := range definitions(t) {
+		walk(kind, definition.Spec.Versions[0].Schema.OpenAPIV3Schema, func(path, _ string, field *apiextensionsv1.JSONSchemaProps) {
+			before := ""
+			for line := range strings.SplitSeq(field.Description, "\n") {
+				if line != "" && before != "" && !item.MatchString(line) {
+					t.Errorf("%s: a line breaks before %q", path, line)
+				}
+				before = line
 			}
 		})
 	}

@@ -50,7 +50,7 @@ func loose(t *testing.T) fstest.MapFS {
 type old struct {
 	what   string
 	object *unstructured.Unstructured
-	// mark is whether a DeleteNodes can be recorded on it, if it is a claim: not where the request itself is unreadable.
+	// mark is whether a DeleteNodes can be recorded on it, if it is a claim: not where what every claim has is missing.
 	mark bool
 }
 
@@ -89,7 +89,7 @@ func before(t *testing.T, namespace string) []old {
 				if fault.value == (absent{}) && strings.HasSuffix(p.String(), "[].name") {
 					continue // by it the API server tells items apart: no version did without
 				}
-				mark := !strings.HasPrefix(p.String(), "spec.request.") && len(p.steps) > 2 || fault.value != (absent{}) && p.String() != "spec.request"
+				mark := fault.value != (absent{}) // a claim without slot or request is nobody's
 				add(fmt.Sprintf("%s %s %s", kind, p, fault.name), put(good.Object, at, fault.value).(map[string]any), mark)
 			}
 		}
