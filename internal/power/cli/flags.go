@@ -121,7 +121,8 @@ func (o *options) flags() *flag.FlagSet {
 	f.Func("http-soft", "`request` that asks for an orderly shutdown", template(&o.http.Soft))
 	f.Func("http-cycle", "`request` that cuts the power and restores it", template(&o.http.Cycle))
 	f.Func("http-status", "`request` that reads the state; also {\"jsonPath\",\"pattern\",\"on\",\"off\",\"above\"}", status(&o.http.Status))
-	f.StringVar(&o.credentials, "credentials", "", "`folder` with the files username, password, token, ca.crt; $POWER_USERNAME, $POWER_PASSWORD and $POWER_TOKEN stand in for it")
+	f.StringVar(&o.credentials, "credentials", "",
+		"`folder` with the files username, password, token, ca.crt; $POWER_USERNAME, $POWER_PASSWORD and $POWER_TOKEN stand in for it")
 	f.StringVar(&o.sshCredentials, "ssh-credentials", "", "`folder` with the files username, ssh-privatekey, password, known_hosts (default: credentials)")
 	f.StringVar(&o.caFile, "ca-file", "", "PEM `file` that TLS certificates are verified with (default: ca.crt in the credentials, else the system's)")
 	f.BoolVar(&o.insecure, "insecure-skip-tls-verify", false, "accept any TLS certificate")

@@ -106,7 +106,7 @@ func (b *box) serve(t testing.TB, suites ...types.CipherSuiteID) string {
 // the answers from 1.
 func between(t testing.TB, bmc string, mangle func(n int, answer []byte) [][]byte) string {
 	t.Helper()
-	front, err := net.ListenPacket("udp", "127.0.0.1:0")
+	front, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func between(t testing.TB, bmc string, mangle func(n int, answer []byte) [][]byt
 				return
 			}
 			if back == nil {
-				if back, err = net.Dial("udp", bmc); err != nil {
+				if back, err = (&net.Dialer{}).DialContext(t.Context(), "udp", bmc); err != nil {
 					return
 				}
 				defer func() { _ = back.Close() }()

@@ -54,12 +54,12 @@ func TestEveryActionReachesTheChassisOnce(t *testing.T) {
 }
 
 func TestWhatABMCDoesWrongHasAName(t *testing.T) {
-	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	silent, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = silent.Close() }()
-	closed, err := net.ListenPacket("udp", "127.0.0.1:0")
+	closed, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

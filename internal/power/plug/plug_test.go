@@ -2,7 +2,6 @@ package plug
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -112,10 +111,10 @@ func TestWhatAPlugDoesWrongHasAName(t *testing.T) {
 		method string
 		want   error
 	}{
-		"a wrong password":                  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "", power.ErrCredentials},
-		"a right that is missing":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) }, "", power.ErrCredentials},
-		"a plug that says no":               {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "", power.ErrRefused},
-		"a plug that is busy":               {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, "", power.ErrBusy},
+		"a wrong password":                  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "", power.ErrCredentials},
+		"a right that is missing":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, "", power.ErrCredentials},
+		"a plug that says no":               {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, "", power.ErrRefused},
+		"a plug that is busy":               {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, "", power.ErrBusy},
 		"a post that hangs may have worked": {func(_ http.ResponseWriter, r *http.Request) { hang(r) }, "POST", power.ErrUnanswered},
 		"so may a get that hangs":           {func(_ http.ResponseWriter, r *http.Request) { hang(r) }, "GET", power.ErrUnanswered},
 		"a plug that hangs up after a post": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "POST", power.ErrUnanswered},
@@ -184,7 +183,7 @@ func FuzzStatus(f *testing.F) {
 		}
 		state, err := r.read(answer)
 		if err != nil && !errors.Is(err, power.ErrGarbled) || err == nil && state != power.On && state != power.Off {
-			t.Error(fmt.Sprintf("%q, %v", state, err))
+			t.Errorf("%q, %v", state, err)
 		}
 	})
 }

@@ -77,7 +77,7 @@ func serve(t testing.TB, user ssh.PublicKey, answer func(command string, channel
 	}
 	config.AddHostKey(second) // offered first, and in no known_hosts file
 	config.AddHostKey(key)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestAMachineIsKnownByItsKeyOrNotSpokenTo(t *testing.T) {
 }
 
 func TestSilenceIsNeverOff(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestSilenceIsNeverOff(t *testing.T) {
 // once answers every connection in the same way.
 func once(t testing.TB, talk func(net.Conn)) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

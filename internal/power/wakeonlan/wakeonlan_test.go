@@ -23,7 +23,7 @@ func (i *instant) Sleep(_ context.Context, d time.Duration) error {
 }
 
 func TestThreeMagicPacketsAreBroadcast(t *testing.T) {
-	card, err := net.ListenPacket("udp4", "0.0.0.0:0")
+	card, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp4", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
