@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	histories = flag.Int("replay.histories", 12, "how many random histories to replay")
+	histories = flag.Int("replay.histories", 8, "how many random histories to replay")
 	first     = flag.Uint64("replay.first", 1, "the seed of the first")
 	seed      = flag.Uint64("replay.seed", 0, "replay only the history of that seed")
 )
