@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -166,11 +167,18 @@ func TestNoFlagTakesASecret(t *testing.T) {
 	})
 }
 
-func TestTheHelpNamesEveryExitCode(t *testing.T) {
+func TestTheHelpAndThePageNameEveryExitCode(t *testing.T) {
 	code, out, _, _ := run(t, "", nil, nil, "-h")
+	page, err := os.ReadFile("../../../docs/power.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for outcome, number := range power.ExitCodes {
 		if want := fmt.Sprintf("  %d  %-12s", number, outcome); code != 0 || !strings.Contains(out, want) {
 			t.Errorf("the help has no line %q", want)
+		}
+		if want := fmt.Sprintf("\n| %d | %s | ", number, outcome); !strings.Contains(string(page), want) {
+			t.Errorf("docs/power.md has no row %q", want)
 		}
 	}
 }
