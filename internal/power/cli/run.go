@@ -48,10 +48,15 @@ func Run(ctx context.Context, p Process) int {
 		}
 		return p.finish(o, power.Result{Verb: o.verb, Outcome: outcome, Message: err.Error()})
 	}
-	// A plug whose machine went down by ssh is opened behind it: a machine starts when its power returns.
-	o.limits.CutAfterSoft = o.http.Off != nil && o.ssh != ""
+	o.limits.CutAfterSoft = o.opensBehind()
 	operator := power.Operator{Switch: machine, Clock: p.Clock, Limits: o.limits, Progress: p.progress(o)}
 	return p.finish(o, operator.Run(ctx, o.verb, o.until))
+}
+
+// opensBehind is whether the plug is opened behind a machine that went down by ssh, so that it starts when its power returns.
+// Only one that measures watts is known to be a plug and to see that; on a KVM, off is a button that could start the machine.
+func (o *options) opensBehind() bool {
+	return o.ssh != "" && o.http.Off != nil && o.http.Status != nil && o.http.Status.Above != ""
 }
 
 // progress prints what happens on the way: before the last line, or, when that is JSON, beside it.

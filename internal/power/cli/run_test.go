@@ -229,3 +229,14 @@ func TestAddressesGetTheirPort(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyAPlugThatMeasuresIsOpenedBehindItsMachine(t *testing.T) {
+	for status, want := range map[string]bool{
+		`{"url":"http://plug.lan","jsonPath":"apower","above":"8"}`: true, `{"url":"http://kvm.lan","jsonPath":"led"}`: false,
+	} {
+		o, err := parse([]string{"soft", "--ssh=worker-14.lan", "--http-off=http://plug.lan/off", "--http-status=" + status})
+		if err != nil || o.opensBehind() != want {
+			t.Errorf("with %s it is %v, %v", status, o.opensBehind(), err)
+		}
+	}
+}
