@@ -112,7 +112,7 @@ func render(t testing.TB, values map[string]any, more ...string) objects {
 }
 
 // renderAll renders the chart once for each of several values, in one run of Helm: as many parts of one umbrella chart,
-// under other names, which is how some people install it. Where the name of a part would appear, the text has PART.
+// under other names, which is how some people install it. Where the name of a part would appear, the text has "part".
 func renderAll(t testing.TB, values []map[string]any) []string {
 	t.Helper()
 	umbrella, parts := t.TempDir(), map[string]any{}
@@ -143,7 +143,7 @@ func renderAll(t testing.TB, values []map[string]any) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rendered[i] += "---\n" + strings.ReplaceAll(document, alias(i), "PART") + "\n"
+		rendered[i] += "---\n" + strings.ReplaceAll(document, alias(i), "part") + "\n"
 	}
 	return rendered
 }

@@ -119,3 +119,8 @@ of them gets the expression. */}}
 {{- $_ := set $node "requiredDuringSchedulingIgnoredDuringExecution" (dict "nodeSelectorTerms" $terms) -}}
 {{- toYaml (set $affinity "nodeAffinity" $node) -}}
 {{- end -}}
+
+{{/* The labels of an object with some of its own, which win: dict "root" and "own". */}}
+{{- define "homelab-autoscaler.labelsWith" -}}
+{{- toYaml (merge (deepCopy .own) (fromYaml (include "homelab-autoscaler.labels" .root))) -}}
+{{- end -}}
