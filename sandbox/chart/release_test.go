@@ -1,0 +1,53 @@
+package chart_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// What Helm made once must stay: certificates that change with an upgrade would part the manager from its client, and
+// definitions that go with a release would take every slot along.
+func TestAReleaseKeepsItsCertificatesAndLeavesItsDefinitions(t *testing.T) {
+	c := newCluster(t)
+	const home = "release"
+	run := func(arguments ...string) {
+		t.Helper()
+		if _, err := helm(t, append(arguments, "--namespace="+home, "--kubeconfig="+c.cp.Kubeconfig())...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secrets := func() map[string]map[string][]byte {
+		t.Helper()
+		found := map[string]map[string][]byte{}
+		for _, name := range []string{release + "-provider-tls", release + "-client-tls"} {
+			secret, err := c.clients.CoreV1().Secrets(home).Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[name] = secret.Data
+		}
+		return found
+	}
+	run("install", release, chartDir(t), "--create-namespace")
+	before := secrets()
+	run("upgrade", release, chartDir(t), "--set=controllerManager.replicas=0")
+	run("upgrade", release, chartDir(t), "--set=controllerManager.replicas=2")
+	if diff := cmp.Diff(before, secrets()); diff != "" {
+		t.Errorf("an upgrade changed certificates:\n%s", diff)
+	}
+	for _, name := range []string{"controller-manager", "cluster-autoscaler"} {
+		if _, err := c.clients.AppsV1().Deployments(home).Get(t.Context(), release+"-"+name, metav1.GetOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	run("uninstall", release)
+	definitions := runtimeschema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	for _, plural := range []string{"groups", "nodes", "nodeclaims"} {
+		if _, err := c.objects.Resource(definitions).Get(t.Context(), plural+".infra.homecluster.dev", metav1.GetOptions{}); err != nil {
+			t.Errorf("crd.keep: %v", err)
+		}
+	}
+}
