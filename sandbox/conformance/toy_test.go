@@ -299,17 +299,8 @@ func (t *toy) NodeGroupDeleteNodes(_ context.Context, request *pb.NodeGroupDelet
 		}
 		machines = append(machines, m)
 	}
-	var up int32
-	for _, m := range machines {
-		if m.held && m.state == running {
-			return nil, status.Errorf(codes.FailedPrecondition, "%s is held", m.name)
-		}
-		if m.state == running {
-			up++
-		}
-	}
-	if up > 0 && g.target()-up < g.MinSize && !t.noFloor {
-		return nil, status.Errorf(codes.FailedPrecondition, "the floor is %d", g.MinSize)
+	if err := t.mayGoDown(g, machines); err != nil {
+		return nil, err
 	}
 	for _, m := range machines {
 		if t.repetitionFails && m.state == goingDown {
@@ -318,6 +309,23 @@ func (t *toy) NodeGroupDeleteNodes(_ context.Context, request *pb.NodeGroupDelet
 		m.down()
 	}
 	return &pb.NodeGroupDeleteNodesResponse{}, nil
+}
+
+// mayGoDown is why not all of the machines may go down, or nil.
+func (t *toy) mayGoDown(g *toyGroup, machines []*toyMachine) error {
+	var up int32
+	for _, m := range machines {
+		if m.held && m.state == running {
+			return status.Errorf(codes.FailedPrecondition, "%s is held", m.name)
+		}
+		if m.state == running {
+			up++
+		}
+	}
+	if up > 0 && g.target()-up < g.MinSize && !t.noFloor {
+		return status.Errorf(codes.FailedPrecondition, "the floor is %d", g.MinSize)
+	}
+	return nil
 }
 
 // isAnother is whether a name is that of another machine than this one.
