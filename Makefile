@@ -9,7 +9,7 @@ module := homecluster.dev/autoscaler
 tool   := go tool -modfile=$(CURDIR)/tools/go.mod
 stage  := hack/stage
 # Of all that Prometheus can discover, its rule tests need nothing: without that the tool builds in a fraction of the time.
-promtool := GOFLAGS=-tags=remove_all_sd go tool -modfile=$(CURDIR)/tools/promtool/go.mod promtool
+promtool := env GOFLAGS=-tags=remove_all_sd go tool -modfile=$(CURDIR)/tools/promtool/go.mod promtool
 
 # What make generate writes: make verify compares it before and after, and CI with what is committed.
 export GENERATED := api/v2alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml proto/externalgrpc \
