@@ -83,7 +83,7 @@ func everyWrite(t *testing.T, h *house.House, e episode, disturb bool) (cuts, ot
 	if !disturb {
 		return 0, 0
 	}
-	faults := faultsOf(writes)
+	faults := faultsOf(writes, stride())
 	var hit atomic.Int32
 	t.Run("disturbed", func(t *testing.T) {
 		for _, fault := range faults {
@@ -103,12 +103,21 @@ func everyWrite(t *testing.T, h *house.House, e episode, disturb bool) (cuts, ot
 	return writes, len(faults) - writes
 }
 
-// faultsOf are the misfortunes of an episode with that many writes. The first write is refused and unanswered, too.
-func faultsOf(writes int) []proxy.Fault {
+// stride is how far the writes are apart that are refused and unanswered: every third, or with -crash.all each.
+func stride() int {
+	if *disturbAll {
+		return 1
+	}
+	return 3
+}
+
+// faultsOf are the misfortunes of an episode with that many writes. The manager dies after each of them; the first, and
+// each that is a stride further, is refused and unanswered, too.
+func faultsOf(writes, stride int) []proxy.Fault {
 	var faults []proxy.Fault
 	for k := 1; k <= writes; k++ {
 		faults = append(faults, proxy.Fault{Kind: proxy.Cut, At: k})
-		if k%3 == 1 {
+		if (k-1)%stride == 0 {
 			faults = append(faults, proxy.Fault{Kind: proxy.Refuse, At: k}, proxy.Fault{Kind: proxy.LoseAnswer, At: k})
 		}
 	}
