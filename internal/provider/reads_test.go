@@ -12,6 +12,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	pb "homecluster.dev/autoscaler/proto/externalgrpc"
@@ -24,7 +25,12 @@ func broken(g *v2.Group) { g.Spec.ScaleDownUtilizationThreshold = "lots" }
 // house is a pool with a machine in each state, a pool of people's and a broken one.
 func house(t testing.TB) fixture {
 	t.Helper()
-	return start(t,
+	return start(t, given()...)
+}
+
+// given are the objects of the house.
+func given() []client.Object {
+	return []client.Object{
 		group("g", func(g *v2.Group) { g.Spec.MinSize = 1 }), group("people", forPeople), group("broken", broken),
 		slot("up", "g"), claim("up", "g", v2.ClaimReady), kubeNode("k-up", "k3s://k-up"),
 		slot("boots", "g"), claim("boots", "g", v2.ClaimBooting), kubeNode("k-boots", "homelab://boots"),
@@ -34,7 +40,7 @@ func house(t testing.TB) fixture {
 		slot("free", "g"),
 		slot("theirs", "people"), claim("theirs", "people", v2.ClaimReady), kubeNode("k-theirs", "homelab://theirs"),
 		slot("odd", "broken"), claim("odd", "broken", v2.ClaimReady), kubeNode("k-odd", "homelab://odd"),
-	)
+	}
 }
 
 func TestNodeGroups(t *testing.T) {

@@ -112,7 +112,7 @@ func TestFindOutWhyABootFailed(t *testing.T) {
 	home.Manage(home.ControlPlane.Config())
 	s, machine := shell{t, home}, home.Machine
 	s.run("up", machine)
-	s.says([]string{"is being switched off", "failed, exit code 1", "its kubelet to report, or the deadline", "the power command failed"}, "why", machine)
+	s.says([]string{"is being switched off", "failed, exit code 1", "Waiting for", "the power command failed"}, "why", machine)
 	s.says([]string{"is off", "failed: StartupJobFailed"}, "why", machine)
 	s.failedBefore(3)
 	s.says([]string{"cooling off"}, "status")

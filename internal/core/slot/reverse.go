@@ -68,8 +68,10 @@ func (r *run) claimReversal(c *claim) *reversal {
 		prefix:     c.Name,
 		drains:     facts.ReachedReady(c.NodeClaim) && c.Status.Reason != v2.ReasonMachineGone,
 		registered: registered(c),
-		notBefore:  r.deadlineOf(c),
 		drainSince: conditionSince(c.Status.Conditions, v2.ConditionDrained, metav1.ConditionFalse),
+	}
+	if c.Spec.DeadlineAt != nil {
+		v.notBefore = r.deadlineOf(c)
 	}
 	return v
 }
