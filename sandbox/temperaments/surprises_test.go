@@ -69,8 +69,7 @@ func (h home) comesBack() {
 		return slot.Status.Unclaimed == nil && slot.Status.PowerState == v2.PowerOff && len(slot.Finalizers) == 0
 	})
 	h.untilNoKubeNode()
-	h.jobs("startup", 1)
-	h.counts(machineroom.PowerOnRequested, 1)
+	h.counts(machineroom.PowerOnRequested, 1) // the startup Job goes with its claim, and may be gone by now
 	h.counts(machineroom.PoweredOn, 2)
 	h.counts(machineroom.PoweredOff, 2)
 }
