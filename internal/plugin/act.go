@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -79,9 +78,10 @@ func (s *session) hold() *cobra.Command {
 			if reason == "" {
 				return errors.New("say why with --reason: the hold is shown to everybody")
 			}
-			until := ""
+			until, ending := "", ""
 			if span > 0 {
 				until = s.clock.Now().Add(span).UTC().Format(time.RFC3339)
+				ending = " until " + until
 			}
 			who := s.user(ctx)
 			if who != "" {
@@ -90,19 +90,12 @@ func (s *session) hold() *cobra.Command {
 			if err := s.annotate(ctx, slot, reason, until); err != nil {
 				return err
 			}
-			s.out.say("slot %s is held%s", slot.Name, ptr.Deref(nonEmpty(" until ", until), ""))
+			s.out.say("slot %s is held%s", slot.Name, ending)
 			return nil
 		})
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever meets the hold")
 	cmd.Flags().DurationVar(&span, "for", 0, "how long, for example 2h; without it the hold lasts until it is released")
 	return cmd
-}
-
-func nonEmpty(prefix, text string) *string {
-	if text == "" {
-		return nil
-	}
-	return ptr.To(prefix + text)
 }
 
 func (s *session) release() *cobra.Command {
