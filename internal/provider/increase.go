@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -213,18 +214,28 @@ func (t *taking) yieldToOlder(ctx context.Context, fresh []*v2.NodeClaim) ([]*v2
 	return kept, nil
 }
 
-// givesWay is whether our claim, made a moment ago, must be withdrawn for another one. Whoever creates later sees the other
-// claim when it reads again, so the older one stays. Times of creation are whole seconds. Within one, a person's claim, which
-// is of no episode, stays; of two providers' claims (a pause of one can leave it with the name of an episode that is over)
-// the one of the higher episode stays, since it was made on the newer reading, and where both are of one, neither does.
+// givesWay is whether our claim, made a moment ago, must be withdrawn for another one of its slot. Of any two claims that
+// wait, and of which one at least is a provider's, exactly one gives way, whichever replica looks; one whose boot has begun
+// gives way to none.
 func givesWay(mine, other *v2.NodeClaim) bool {
 	if other.UID == mine.UID || other.Spec.SlotRef.Name != mine.Spec.SlotRef.Name || !facts.Live(other) {
 		return false
 	}
-	if c := other.CreationTimestamp.Compare(mine.CreationTimestamp.Time); c != 0 {
-		return c < 0
-	}
-	return other.Spec.Episode == 0 || other.Spec.Episode >= mine.Spec.Episode
+	return facts.Phase(other) != v2.ClaimPending || precedence(other, mine) < 0
+}
+
+// precedence orders the claims of one slot, the one that stays first. Whoever creates later sees the other claim when it
+// reads again, so the older one stays. Times of creation are whole seconds. Within one, a person's claim, which is of no
+// episode, stays; of two providers' claims (a pause of one can leave it with the name of an episode that is over) the one
+// of the higher episode stays, since it was made on the newer reading; and where a slot was made anew in between, so that
+// both are of one episode, their names decide, which differ.
+func precedence(a, b *v2.NodeClaim) int {
+	return cmp.Or(
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(min(a.Spec.Episode, 1), min(b.Spec.Episode, 1)),
+		cmp.Compare(b.Spec.Episode, a.Spec.Episode),
+		cmp.Compare(a.Name, b.Name),
+	)
 }
 
 // takeBack withdraws what the call made, as far as it is still pending, and returns the names of the claims that stay or
