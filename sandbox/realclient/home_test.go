@@ -205,10 +205,10 @@ func (o *home) eventually(what string, missing func(context.Context) string) {
 
 // tell notes what happened, and after a failure all that may explain it.
 func (o *home) tell() {
-	note := append([]string{"calls of the client:"}, o.tap.note()...)
-	note = append(note, "objects:")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	note := []string{"in short: " + o.tap.inShort() + " | " + o.cameOfIt(ctx), "calls of the client:"}
+	note = append(append(note, o.tap.note()...), "objects:")
 	note = append(note, o.objects(ctx)...)
 	note = append(note, "power log:")
 	for _, event := range o.room.Log() {
@@ -261,6 +261,28 @@ func (o *home) objects(ctx context.Context) []string {
 		lines = append(lines, fmt.Sprintf("kubeNode %s: providerID %q, cordoned %t", kubeNode.Name, kubeNode.Spec.ProviderID, kubeNode.Spec.Unschedulable))
 	}
 	return lines
+}
+
+// cameOfIt tells in a few words of each machine that somebody switched on: how often, and how its newest claim ended.
+func (o *home) cameOfIt(ctx context.Context) string {
+	var told []string
+	for _, metal := range o.room.Machines() {
+		ons := o.room.PowerOns(metal.Name())
+		if ons == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%s on %dx", metal.Name(), ons)
+		if slot, err := o.slot(ctx, metal.Name()); err != nil {
+			text += ", " + err.Error()
+		} else if last := slot.Status.LastClaim; last != nil {
+			text += fmt.Sprintf(", %s %s attempt %d, slot %s", last.Phase, last.Reason, last.Attempt, slot.Status.Phase)
+		}
+		told = append(told, text)
+	}
+	if len(told) == 0 {
+		return "no machine was switched on"
+	}
+	return strings.Join(told, "; ")
 }
 
 func saySlot(slot *v2.Node) string {

@@ -229,6 +229,29 @@ func (p *tap) note() []string {
 	return append([]string{strings.Join(names, ", ")}, lines...)
 }
 
+// inShort tells the calls that change something on one line; equal ones that follow on each other are told once.
+func (p *tap) inShort() string {
+	var told []string
+	times := 1
+	for _, c := range p.made(increaseSize, deleteNodes, decreaseTargetSize) {
+		text := fmt.Sprintf("%s(%s)", strings.TrimPrefix(c.method, "NodeGroup"), arguments(c.request))
+		if c.code != codes.OK {
+			text += " " + c.code.String()
+		}
+		last := len(told) - 1
+		if last >= 0 && strings.TrimSuffix(told[last], fmt.Sprintf(" x%d", times)) == text {
+			times++
+			told[last] = fmt.Sprintf("%s x%d", text, times)
+			continue
+		}
+		told, times = append(told, text), 1
+	}
+	if len(told) == 0 {
+		return "no call that changes anything"
+	}
+	return strings.Join(told, ", ")
+}
+
 // asBytes is the codec of who looks at no message.
 type asBytes struct{}
 
