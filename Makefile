@@ -10,6 +10,7 @@ tool   := go tool -modfile=$(CURDIR)/tools/go.mod
 stage  := hack/stage
 # Of all that Prometheus can discover, its rule tests need nothing: without that the tool builds in a fraction of the time.
 promtool := env GOFLAGS=-tags=remove_all_sd go tool -modfile=$(CURDIR)/tools/promtool/go.mod promtool
+promql   := env GOFLAGS=-tags=remove_all_sd go -C tools/promtool test .
 
 # What make generate writes: make verify compares it before and after, and CI with what is committed.
 export GENERATED := api/v2alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml proto/externalgrpc \
@@ -39,8 +40,10 @@ prove: ## Prove the claim's life: states, histories, mutants, replays on an API 
 	hack/prove $(if $(FULL),full)
 
 .PHONY: alerts-test
-alerts-test: ## Check the alert rules, and play when each fires and clears
+alerts-test: ## Check the alert rules, and play when each fires and clears; check the dashboard and its queries
 	$(stage) alerts-test $(promtool) test rules monitoring/alerts_test.yaml
+	$(stage) queries-test $(promql)
+	$(stage) dashboard-test go -C tools/dashboard test .
 
 # The first test that needs a control plane builds it, once for this machine: hence the time.
 .PHONY: sandbox-test

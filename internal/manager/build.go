@@ -34,7 +34,7 @@ func (m *Manager) build(ctx context.Context) (ctrl.Manager, error) {
 	}
 	live := kube.NewLive(mgr.GetAPIReader())
 	shared := tools{live: live, writer: kube.NewWriter(mgr.GetClient(), live)}
-	if shared.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
+	if shared.metrics, err = metrics.New(metrics.Of(m.config.Namespace, ctrlmetrics.Registry)); err != nil {
 		return nil, err
 	}
 	if err := m.addState(mgr); err != nil {

@@ -107,7 +107,7 @@ func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 			return nil, err
 		}
 	}
-	if err := m.state.Register(metrics.BuildInfo(Version())); err != nil {
+	if err := metrics.Of(m.config.Namespace, m.state).Register(metrics.BuildInfo(Version())); err != nil {
 		return nil, fmt.Errorf("registering the version: %w", err)
 	}
 	m.ready.not("starting")

@@ -23,7 +23,7 @@ func (m *Manager) addState(mgr ctrl.Manager) error {
 			return nil, nil //nolint:nilnil // a replica that does not lead has no pool to tell of, and that is no error
 		}
 	})
-	if err := m.state.Register(state); err != nil {
+	if err := metrics.Of(m.config.Namespace, m.state).Register(state); err != nil {
 		return fmt.Errorf("registering the metrics of the pool: %w", err)
 	}
 	return nil

@@ -64,6 +64,13 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
+// Of makes every series that is registered through it say which namespace it tells of, since one Prometheus may scrape the
+// managers of several. The label is "namespace", as kube-state-metrics has it: where Prometheus puts the scraped pod's
+// namespace under that name, honor_labels keeps ours.
+func Of(served string, registry prometheus.Registerer) prometheus.Registerer {
+	return prometheus.WrapRegistererWith(prometheus.Labels{"namespace": served}, registry)
+}
+
 // BuildInfo tells which version runs, as a series whose value is always 1.
 func BuildInfo(version string) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: "build_info", Help: "What this process was built from.",

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,5 +133,36 @@ func TestCallsAreTimedByMethodAndCode(t *testing.T) {
 	want := map[string]float64{"provider_rpc_seconds OK NodeGroups": 0.5, "provider_rpc_seconds FailedPrecondition NodeGroupIncreaseSize": 1}
 	if diff := cmp.Diff(want, gather(t, registry)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestEverySeriesSaysItsNamespace: two managers in one process count apart, and share what is their namespace's.
+func TestEverySeriesSaysItsNamespace(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	for _, refused := range []struct {
+		namespace string
+		times     int
+	}{{"attic", 1}, {"cellar", 2}, {"attic", 4}} {
+		m, err := New(Of(refused.namespace, registry))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range refused.times {
+			m.Refused("conflict")
+		}
+	}
+	if err := Of("attic", registry).Register(NewState(func(context.Context) (*Pool, error) {
+		return &Pool{Slots: []v2.Node{aSlot(nil)}}, nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	got := exposition(t, registry)
+	for _, line := range []string{
+		`writes_refused_total{class="conflict",namespace="attic"} 5`, `writes_refused_total{class="conflict",namespace="cellar"} 2`,
+		`slot_wanted{group="arm",namespace="attic",slot="n1"} 0`, `leader{namespace="attic"} 1`,
+	} {
+		if !strings.Contains(got, "\n"+namespace+"_"+line+"\n") {
+			t.Errorf("%s is not told; told was:\n%s", line, got)
+		}
 	}
 }

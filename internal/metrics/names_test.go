@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	described = regexp.MustCompile(`fqName: "([a-z_]+)"`)
+	described = regexp.MustCompile(`fqName: "([a-z_]+)".*variableLabels: \{([a-z_,]*)\}`)
 	mentioned = regexp.MustCompile(namespace + `_[a-z_]+`)
 	parts     = regexp.MustCompile(`_(bucket|count|sum)$`)
 )
@@ -41,26 +41,84 @@ func TestEveryMetricThatIsUsedExists(t *testing.T) {
 	}
 }
 
+// TestQueriesUseLabelsThatThereAre: a matcher on a label that a metric has not, and a grouping by one that nothing has,
+// would find nothing and say nothing.
+func TestQueriesUseLabelsThatThereAre(t *testing.T) {
+	matchers := regexp.MustCompile(`(` + namespace + `_[a-z_]+)\{([^}]*)\}`)
+	matcher := regexp.MustCompile(`([a-z_]+)(?:=~|!~|!=|=)`)
+	grouping := regexp.MustCompile(`\b(?:by|on|ignoring) \(([a-z_, ]+)\)`)
+	labels, anywhere := labelsOfAll(t), map[string]bool{"instance": true}
+	for _, of := range labels {
+		for label := range of {
+			anywhere[label] = true
+		}
+	}
+	checked := 0
+	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
+		text, err := os.ReadFile("../../monitoring/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range matchers.FindAllStringSubmatch(strings.ReplaceAll(string(text), `\"`, `"`), -1) {
+			of := labels[match[1]]
+			if of == nil {
+				of = labels[parts.ReplaceAllString(match[1], "")]
+			}
+			for _, label := range matcher.FindAllStringSubmatch(match[2], -1) {
+				if checked++; !of[label[1]] {
+					t.Errorf("%s asks %s for the label %s", file, match[1], label[1])
+				}
+			}
+		}
+		for _, match := range grouping.FindAllStringSubmatch(string(text), -1) {
+			for label := range strings.SplitSeq(match[1], ",") {
+				if checked++; !anywhere[strings.TrimSpace(label)] {
+					t.Errorf("%s groups by the label %s", file, label)
+				}
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d labels were checked", checked)
+	}
+}
+
 // known are the names of all metrics, as the collectors describe them.
 func known(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for name := range labelsOfAll(t) {
+		names[name] = true
+	}
+	return names
+}
+
+// labelsOfAll are the labels of each metric, that of its namespace and of a histogram's buckets included.
+func labelsOfAll(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	registry := &collecting{}
 	if _, err := New(registry); err != nil {
 		t.Fatal(err)
 	}
 	registry.MustRegister(NewState(nil), BuildInfo("v0"))
-	names := map[string]bool{}
+	labels := map[string]map[string]bool{}
 	for _, collector := range registry.collectors {
 		descriptions := make(chan *prometheus.Desc, 100)
 		collector.Describe(descriptions)
 		close(descriptions)
 		for description := range descriptions {
-			for _, match := range described.FindAllStringSubmatch(description.String(), -1) {
-				names[match[1]] = true
+			match := described.FindStringSubmatch(description.String())
+			if match == nil {
+				t.Fatalf("%s is not read", description)
 			}
+			of := map[string]bool{"namespace": true, "le": true}
+			for label := range strings.SplitSeq(match[2], ",") {
+				of[label] = true
+			}
+			labels[match[1]] = of
 		}
 	}
-	return names
+	return labels
 }
 
 // collecting is a registry that only remembers.

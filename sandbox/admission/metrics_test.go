@@ -47,7 +47,7 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 				if code != test.code {
 					return fmt.Errorf("answers %d", code)
 				}
-				if told := strings.Contains(text, `homelab_autoscaler_certificate_expiry_timestamp_seconds{port="metrics"}`); told != (code == http.StatusOK) {
+				if told := strings.Contains(text, `homelab_autoscaler_certificate_expiry_timestamp_seconds{namespace="`+h.namespace+`",port="metrics"}`); told != (code == http.StatusOK) {
 					t.Errorf("tells metrics: %t", told)
 				}
 				return nil

@@ -39,8 +39,11 @@ func write() error {
 	return nil
 }
 
-// mine narrows every query to the groups that are chosen on top of the dashboard.
-const mine = `group=~"$group"`
+// operators narrows a query to the namespace that is chosen on top of the dashboard, and mine to the groups as well.
+const (
+	operators = `namespace=~"$namespace"`
+	mine      = operators + `,group=~"$group"`
+)
 
 func build() *dashboard.DashboardBuilder {
 	b := dashboard.NewDashboardBuilder("homelab-autoscaler").Uid("homelab-autoscaler").
@@ -48,8 +51,11 @@ func build() *dashboard.DashboardBuilder {
 		Tags([]string{"kubernetes", "homelab-autoscaler"}).Refresh("30s").Time("now-24h", "now").Timezone("browser").
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus")).
+		WithVariable(dashboard.NewQueryVariableBuilder("namespace").Label("Namespace").Datasource(source()).
+			Query(dashboard.StringOrMap{String: cog.ToPtr("label_values(homelab_autoscaler_leader, namespace)")}).
+			Refresh(dashboard.VariableRefreshOnTimeRangeChanged)).
 		WithVariable(dashboard.NewQueryVariableBuilder("group").Label("Group").Datasource(source()).
-			Query(dashboard.StringOrMap{String: cog.ToPtr("label_values(homelab_autoscaler_group_slots, group)")}).
+			Query(dashboard.StringOrMap{String: cog.ToPtr(`label_values(homelab_autoscaler_group_slots{`+operators+`}, group)`)}).
 			Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Multi(true).IncludeAll(true))
 	now(b)
 	machines(b)
@@ -137,17 +143,17 @@ func cost(b *dashboard.DashboardBuilder) {
 		WithPanel(graph("Machines on", "Machines whose kubelet or power switch says that they are on.", "none", 8,
 			query(`sum by (group) (homelab_autoscaler_slot_power_state{`+mine+`,state="on"})`, "{{group}}"))).
 		WithPanel(graph("Energy a day", "Hours on times spec.watts, over the last 24 hours.", "watth", 8,
-			query(`sum by (slot) (increase(homelab_autoscaler_slot_on_seconds_total{`+mine+`}[1d]) / 3600 * on (group, slot, instance) homelab_autoscaler_slot_watts)`, "{{slot}}"))).
+			query(`sum by (slot) (increase(homelab_autoscaler_slot_on_seconds_total{`+mine+`}[1d]) / 3600 * on (namespace, group, slot, instance) homelab_autoscaler_slot_watts)`, "{{slot}}"))).
 		WithPanel(graph("Cost a day", "Hours on times spec.pricing.hourlyRate, over the last 24 hours.", "none", 8,
-			query(`sum by (slot) (increase(homelab_autoscaler_slot_on_seconds_total{`+mine+`}[1d]) / 3600 * on (group, slot, instance) homelab_autoscaler_slot_hourly_rate)`, "{{slot}}")))
+			query(`sum by (slot) (increase(homelab_autoscaler_slot_on_seconds_total{`+mine+`}[1d]) / 3600 * on (namespace, group, slot, instance) homelab_autoscaler_slot_hourly_rate)`, "{{slot}}")))
 }
 
 func operator(b *dashboard.DashboardBuilder) {
 	b.WithRow(dashboard.NewRowBuilder("Operator")).
 		WithPanel(graph("cluster-autoscaler's calls", "By gRPC code.", "reqps", 8,
-			query(`sum by (code) (rate(homelab_autoscaler_provider_rpc_seconds_count[5m]))`, "{{code}}"))).
+			query(`sum by (code) (rate(homelab_autoscaler_provider_rpc_seconds_count{`+operators+`}[5m]))`, "{{code}}"))).
 		WithPanel(graph("Time to answer", "99th percentile by call.", "s", 8,
-			query(`histogram_quantile(0.99, sum by (method, le) (rate(homelab_autoscaler_provider_rpc_seconds_bucket[5m])))`, "{{method}}"))).
+			query(`histogram_quantile(0.99, sum by (method, le) (rate(homelab_autoscaler_provider_rpc_seconds_bucket{`+operators+`}[5m])))`, "{{method}}"))).
 		WithPanel(graph("Power Jobs", "Jobs that ended, by operation and outcome.", "none", 8,
 			query(`sum by (operation, outcome) (increase(homelab_autoscaler_lifecycle_jobs_finished_total{`+mine+`}[1h]))`, "{{operation}} {{outcome}}")))
 }
