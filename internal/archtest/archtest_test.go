@@ -135,7 +135,7 @@ func TestAPlantedViolationIsFoundWithItsReason(t *testing.T) {
 			plant: map[string]string{"internal/power/planted/x.go": `package planted
 				import "time"
 				var started = time.Now()`},
-			where: "internal/power/planted/x.go", what: "uses time.Now", why: "in cmd/power for the program that has no kube",
+			where: "internal/power/planted/x.go", what: "uses time.Now", why: "in internal/power/process for the program that has no kube",
 		},
 		"a package that nobody placed": {
 			plant: map[string]string{"internal/planted/x.go": `package planted`},

@@ -121,12 +121,12 @@ const (
 	// timelessTests are held to the clock rule even in tests: a table of decisions that depends on today fails tomorrow.
 	// Other tests bound real sockets and goroutines, for which a real clock is right.
 	timelessTests = "internal/core/..."
-	clockWhy      = "the real clock lives in internal/kube, and in cmd/power for the program that has no kube, and is handed down, so that " +
-		"tests step a fake one"
+	clockWhy      = "the real clock lives in internal/kube, and in internal/power/process for the program that has no kube, and is handed " +
+		"down, so that tests step a fake one"
 )
 
 // clockHomes are the packages that may read a clock: one for each program.
-var clockHomes = []string{"internal/kube", "cmd/power"}
+var clockHomes = []string{"internal/kube", "internal/power/process"}
 
 // unnamed are package names that say nothing about what is inside, and collect whatever has no home.
 var unnamed = []string{"util", "utils", "common", "helper", "helpers", "pkg", "misc", "shared", "base"}

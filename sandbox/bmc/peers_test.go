@@ -24,6 +24,7 @@ import (
 
 	"homecluster.dev/autoscaler/internal/power"
 	"homecluster.dev/autoscaler/internal/power/cli"
+	"homecluster.dev/autoscaler/internal/power/process"
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
 
@@ -135,7 +136,7 @@ func (b *bench) power(credentials string, args ...string) (power.Outcome, string
 	var out bytes.Buffer
 	code := cli.Run(b.t.Context(), cli.Process{
 		Args: append([]string{"--credentials=" + credentials, "--poll=100ms", "--observe=20s"}, args...),
-		Env:  func(string) string { return "" }, ReadFile: os.ReadFile, Out: &out, Errors: &out, Clock: wall{}})
+		Env:  func(string) string { return "" }, ReadFile: os.ReadFile, Out: &out, Errors: &out, Clock: process.Clock{}})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	return outcomeOf(code), lines[len(lines)-1]
 }

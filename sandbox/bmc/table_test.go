@@ -19,6 +19,7 @@ import (
 
 	"homecluster.dev/autoscaler/internal/power"
 	"homecluster.dev/autoscaler/internal/power/cli"
+	"homecluster.dev/autoscaler/internal/power/process"
 	"homecluster.dev/autoscaler/sandbox/bmc"
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
@@ -162,7 +163,7 @@ func (c *cell) run(b *bench) error {
 	args := append(b.Args(c.wiring, folder), "--timeout=4s", "--reach=5s", "--observe=4s", "--poll=100ms", c.verb)
 	var out bytes.Buffer
 	c.code = cli.Run(b.t.Context(), cli.Process{
-		Args: args, Env: func(string) string { return "" }, ReadFile: os.ReadFile, Out: &out, Errors: &out, Clock: wall{}})
+		Args: args, Env: func(string) string { return "" }, ReadFile: os.ReadFile, Out: &out, Errors: &out, Clock: process.Clock{}})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	c.line = c.steady(b, lines[len(lines)-1])
 	c.on = b.Machine.Status().On
@@ -195,20 +196,6 @@ func keep(b *bench) (string, error) {
 		}
 	}
 	return folder, nil
-}
-
-// wall is the clock on it.
-type wall struct{}
-
-func (wall) Now() time.Time { return time.Now() }
-
-func (wall) Sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 var (

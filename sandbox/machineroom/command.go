@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"homecluster.dev/autoscaler/internal/power/process"
 )
 
 // asPowerCommand is the variable that makes this very binary the power command.
@@ -44,7 +46,7 @@ func PowerCommand(args []string) int { return powerCommand(args, os.Stdout, os.S
 
 func powerCommand(args []string, out, complaints io.Writer) int {
 	if !slices.Contains(args, "--url") {
-		return powerProgram(args, out, complaints)
+		return process.Run(args, out, complaints)
 	}
 	err := runPower(args, out)
 	switch {
