@@ -9,15 +9,22 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
 // built is the program, built as its image has it.
-func built(t *testing.T) string {
+func built(t testing.TB) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "power")
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", program, ".")
+	return build(t, ".")
+}
+
+// build makes a static program of a package.
+func build(t testing.TB, source string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", program, source)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building it: %v\n%s", err, out)
@@ -25,8 +32,8 @@ func built(t *testing.T) string {
 	return program
 }
 
-// A scratch image has no dynamic linker. Size and cold start are printed (go test -v), not judged: they are the machine's.
-func TestTheProgramIsStaticAndSmallAndStartsAtOnce(t *testing.T) {
+// A scratch image has no dynamic linker. The size is printed (go test -v), not judged.
+func TestTheProgramIsStatic(t *testing.T) {
 	program := built(t)
 	if runtime.GOOS == "linux" {
 		file, err := elf.Open(program)
@@ -45,17 +52,49 @@ func TestTheProgramIsStaticAndSmallAndStartsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var starts []time.Duration
-	for range 20 {
-		began := time.Now()
-		if out, err := exec.CommandContext(t.Context(), program, "--version").CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		starts = append(starts, time.Since(began))
+	t.Logf("power: %.1f MB", float64(info.Size())/1e6)
+}
+
+// The last stage of the image has no shell, no root and the program in its path.
+func TestTheImageIsTheProgramAlone(t *testing.T) {
+	text, err := os.ReadFile("../../build/power/Dockerfile")
+	if err != nil {
+		t.Fatal(err)
 	}
-	slices.Sort(starts)
-	t.Logf("power: %.1f MB, cold start %s in the middle of %d, %s at worst", float64(info.Size())/1e6,
-		starts[len(starts)/2].Round(100*time.Microsecond), len(starts), starts[len(starts)-1].Round(100*time.Microsecond))
+	_, image, found := strings.Cut(string(text), "\nFROM scratch\n")
+	want := "COPY --from=build /out/ /\nENV PATH=/usr/local/bin\nUSER 65532:65532\nENTRYPOINT [\"/usr/local/bin/power\"]\n"
+	if !found || image != want {
+		t.Errorf("the image is %q", image)
+	}
+}
+
+// BenchmarkColdStart says what one start costs, from the fork to the exit, and how often that of a program that does
+// nothing: the rest of it is the computer's.
+func BenchmarkColdStart(b *testing.B) {
+	empty := filepath.Join(b.TempDir(), "main.go")
+	if err := os.WriteFile(empty, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	nothing, program := build(b, empty), built(b)
+	start := func(program string, args ...string) time.Duration {
+		began := time.Now()
+		if out, err := exec.CommandContext(b.Context(), program, args...).CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+		return time.Since(began)
+	}
+	var idle, work []time.Duration
+	for b.Loop() {
+		idle = append(idle, start(nothing))
+		work = append(work, start(program, "--version"))
+	}
+	slices.Sort(idle)
+	slices.Sort(work)
+	middle := len(work) / 2
+	b.ReportMetric(float64(work[middle])/float64(time.Millisecond), "ms/start")
+	b.ReportMetric(float64(work[len(work)-1])/float64(time.Millisecond), "ms/worst")
+	b.ReportMetric(float64(work[middle])/float64(idle[middle]), "x-nothing")
+	b.ReportMetric(0, "ns/op")
 }
 
 func TestTheProcessExitsAsTheOutcomeSays(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"homecluster.dev/autoscaler/internal/power"
+	"homecluster.dev/autoscaler/internal/power/web"
 )
 
 // Process is what the program takes from the outside.
@@ -65,13 +66,16 @@ func (p Process) progress(o options) func(string) {
 	if o.output == "json" {
 		to = p.Errors
 	}
-	return func(line string) { _, _ = fmt.Fprintln(to, line) }
+	return func(line string) { _, _ = fmt.Fprintln(to, web.Line(line, maxLine)) }
 }
+
+// maxLine bounds a line, in characters: an event has room for 1024 bytes, and says more than this line.
+const maxLine = 600
 
 // finish prints the result and picks the exit code.
 func (p Process) finish(o options, result power.Result) int {
-	result.Message = strings.Join(strings.Fields(result.Message), " ")
-	line := strings.Join(strings.Fields(result.String()), " ")
+	result.Message = web.Line(result.Message, maxLine)
+	line := result.String()
 	text := line
 	if o.output == "json" {
 		encoded, err := json.Marshal(result)

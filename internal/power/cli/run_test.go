@@ -50,6 +50,14 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case "/on", "/off":
 		r.log = append(r.log, request.URL.Path)
 		r.on = r.on != (r.on != (request.URL.Path == "/on") && !r.deaf)
+	case "/token":
+		if request.Header.Get("X-Token") != "Bearer t0ken" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		r.on = true
+	case "/noise":
+		http.Error(w, "\x1b[2J"+strings.Repeat("no ", 2000)+request.URL.String(), http.StatusInternalServerError)
 	case "/status":
 		_, _ = fmt.Fprintf(w, `{"output":%t}`, r.on)
 	}
@@ -67,6 +75,9 @@ func run(t *testing.T, plug string, env, files map[string]string, args ...string
 		Args: args, Env: func(name string) string { return env[name] }, Clock: &stepped{now: time.Unix(0, 0)}, Out: &stdout, Errors: &stderr,
 		ReadFile: func(name string) ([]byte, error) {
 			text, found := files[name]
+			if strings.HasPrefix(name, "/broken/") {
+				return nil, fs.ErrPermission
+			}
 			if !found {
 				return nil, fs.ErrNotExist
 			}
@@ -84,7 +95,8 @@ func lastLine(text string) string {
 
 func TestTheExitCodeAndTheLastLineSayHowItEnded(t *testing.T) {
 	plug := []string{"--http-on", "PLUG/on", "--http-off", "PLUG/off", "--http-status", `{"url":"PLUG/status","jsonPath":"output"}`}
-	secret := map[string]string{"/c/username": "admin\n", "/c/password": "secret\n"}
+	secret := map[string]string{"/c/username": "admin\n", "/c/password": "secret\n", "/c/token": "t0ken\n"}
+	token := slices.Concat([]string{`--http-on={"url":"PLUG/token","headers":{"X-Token":"Bearer ${token}"}}`}, plug[4:], []string{"on"})
 	tests := map[string]struct {
 		relay      *relay
 		env, files map[string]string
@@ -103,6 +115,10 @@ func TestTheExitCodeAndTheLastLineSayHowItEnded(t *testing.T) {
 		"garbled":                         {args: []string{"--http-status", `{"url":"PLUG/nothing","jsonPath":"output"}`, "status"}, code: 8, says: "no JSON"},
 		"credentials from files":          {args: append(plug, "--credentials=/c", "on"), files: secret, code: 0, says: "done"},
 		"files outrank the environment":   {args: append(plug, "--credentials=/c", "on"), files: secret, env: map[string]string{"POWER_PASSWORD": "guess"}, code: 0, says: "done"},
+		"a token from a file":             {args: append(token, "--credentials=/c"), files: secret, code: 0, says: "done"},
+		"a token from the environment":    {args: token, env: map[string]string{"POWER_TOKEN": "t0ken"}, code: 0, says: "done"},
+		"a token that is missing":         {args: token, code: 7, says: "401 Unauthorized"},
+		"a file that cannot be read":      {args: append(plug, "--credentials=/broken", "on"), code: 7, says: "reading the credentials"},
 		"a status":                        {relay: &relay{on: true}, args: append(plug, "status"), code: 0, says: "says on"},
 		"a wait":                          {relay: &relay{on: true}, args: append(plug, "wait", "on"), code: 3, says: "says on already"},
 		"a wait in vain":                  {args: append(plug, "wait", "on"), code: 4, says: "the last reading is: off"},
@@ -154,6 +170,21 @@ func TestJSONIsOneLineAndPeopleGetTheirsInTheTerminationLog(t *testing.T) {
 	}
 	if log != got.String()+"\n" || !strings.Contains(complaints, "took on") {
 		t.Errorf("the termination log is %q, beside the result stands %q", log, complaints)
+	}
+}
+
+// A switch may say much, and anything: what is printed and ends up in an event is one printable line.
+func TestWhateverASwitchSaysIsOneLine(t *testing.T) {
+	server := httptest.NewServer(&relay{})
+	defer server.Close()
+	env := map[string]string{"POWER_PASSWORD": "hunter2"}
+	code, out, _, log := run(t, server.URL, env, nil, "--termination-log=/log", "--presses=1",
+		"--http-on=PLUG/noise?password=${password}", `--http-status={"url":"PLUG/status","jsonPath":"output"}`, "on")
+	if code != power.ExitCodes[power.Refused] || log != lastLine(out)+"\n" || len([]rune(log)) > maxLine+50 {
+		t.Errorf("exit code %d, %q", code, log)
+	}
+	if strings.ContainsAny(strings.ReplaceAll(out, "\n", ""), "\x1b\r\t") || strings.Contains(out, "hunter2") {
+		t.Errorf("it prints %q", out)
 	}
 }
 

@@ -106,6 +106,12 @@ func (b *box) serve(t testing.TB, suites ...types.CipherSuiteID) string {
 // the answers from 1.
 func between(t testing.TB, bmc string, mangle func(n int, answer []byte) [][]byte) string {
 	t.Helper()
+	return tapped(t, bmc, func([]byte) {}, mangle)
+}
+
+// tapped is between, and shows each datagram that goes to the BMC.
+func tapped(t testing.TB, bmc string, sent func(datagram []byte), mangle func(n int, answer []byte) [][]byte) string {
+	t.Helper()
 	front, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -124,6 +130,7 @@ func between(t testing.TB, bmc string, mangle func(n int, answer []byte) [][]byt
 				}
 				defer func() { _ = back.Close() }()
 			}
+			sent(buffer[:length])
 			_, _ = back.Write(buffer[:length])
 			_ = back.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 			answer := make([]byte, 4096)

@@ -54,10 +54,6 @@ func New(o Options) (*Switch, error) {
 	requests := map[string]*Request{"on": o.On, "off": o.Off, "soft": o.Soft, "cycle": o.Cycle}
 	if o.Status != nil {
 		requests["status"] = &o.Status.Request
-		var err error
-		if s.status, err = o.Status.reader(); err != nil {
-			return nil, err
-		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		r := requests[name]
@@ -79,8 +75,11 @@ func New(o Options) (*Switch, error) {
 	if s.host == "" {
 		return nil, fmt.Errorf("no request is given that could work the plug")
 	}
+	o.Web.Secrets = []string{o.Username + ":" + o.Password, o.Password, o.Token}
 	var err error
-	s.client, err = web.New(o.Web)
+	if s.client, err = web.New(o.Web); err == nil && o.Status != nil {
+		s.status, err = o.Status.reader(s.client.Clean)
+	}
 	return s, err
 }
 

@@ -177,7 +177,7 @@ func FuzzStatus(f *testing.F) {
 	f.Add("", `(\w*)`, "", []byte("on\xff"))
 	f.Add("$.[3]", "", "1e400", []byte(`[1,2]`))
 	f.Fuzz(func(t *testing.T, path, pattern, above string, answer []byte) {
-		r, err := Status{JSONPath: path, Pattern: pattern, Above: above}.reader()
+		r, err := Status{JSONPath: path, Pattern: pattern, Above: above}.reader(web.Clean)
 		if err != nil {
 			return
 		}

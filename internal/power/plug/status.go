@@ -35,10 +35,12 @@ type reader struct {
 	pattern *regexp.Regexp
 	on, off []string
 	above   *float64
+	// clean makes what the switch said fit to be shown.
+	clean func(string) string
 }
 
-func (s Status) reader() (*reader, error) {
-	r := &reader{on: []string{"on", "true", "1"}, off: []string{"off", "false", "0"}}
+func (s Status) reader(clean func(string) string) (*reader, error) {
+	r := &reader{clean: clean, on: []string{"on", "true", "1"}, off: []string{"off", "false", "0"}}
 	if s.On != "" {
 		r.on = []string{s.On}
 	}
@@ -83,7 +85,7 @@ func (r *reader) read(answer []byte) (power.State, error) {
 		watts, err := strconv.ParseFloat(value, 64)
 		switch {
 		case err != nil || watts != watts:
-			return "", fmt.Errorf("%w: %q is no number", power.ErrGarbled, web.Clean(value))
+			return "", fmt.Errorf("%w: %q is no number", power.ErrGarbled, r.clean(value))
 		case watts > *r.above:
 			return power.On, nil
 		}
@@ -99,14 +101,14 @@ func (r *reader) read(answer []byte) (power.State, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("%w: %q means neither on nor off", power.ErrGarbled, web.Clean(value))
+	return "", fmt.Errorf("%w: %q means neither on nor off", power.ErrGarbled, r.clean(value))
 }
 
 func (r *reader) value(answer []byte) (string, error) {
 	if r.pattern != nil {
 		found := r.pattern.FindSubmatch(answer)
 		if found == nil {
-			return "", fmt.Errorf("the pattern finds nothing in %q", web.Clean(string(answer)))
+			return "", fmt.Errorf("the pattern finds nothing in %q", r.clean(string(answer)))
 		}
 		return strings.TrimSpace(string(found[min(1, len(found)-1)])), nil
 	}

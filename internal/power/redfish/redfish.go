@@ -39,6 +39,7 @@ func New(o Options) (*Switch, error) {
 	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.User != nil {
 		return nil, fmt.Errorf("%q is not an address like https://bmc.lan", web.Clean(o.Address))
 	}
+	o.Web.Secrets = []string{o.Username + ":" + o.Password, o.Password}
 	client, err := web.New(o.Web)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (s *Switch) Press(ctx context.Context, action power.Action) error {
 	at := slices.IndexFunc(wanted, offered)
 	if at < 0 {
 		return fmt.Errorf("%w: %s offers the resets %s, none of which is %s", power.ErrUnsupported, s,
-			web.Clean(strings.Join(reset.Allowed, ", ")), strings.Join(wanted, " or "))
+			s.client.Clean(strings.Join(reset.Allowed, ", ")), strings.Join(wanted, " or "))
 	}
 	target, err := s.within(reset.Target)
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *Switch) Press(ctx context.Context, action power.Action) error {
 		return fmt.Errorf("encoding the reset: %w", err)
 	}
 	answer, err := s.client.Do(ctx, s.request(http.MethodPost, target, string(body)))
-	return explained(err, answer.Body)
+	return s.explained(err, answer.Body)
 }
 
 // State reads PowerState. PoweringOn, PoweringOff and Paused are unknown: the machine is on its way.
@@ -97,7 +98,7 @@ func (s *Switch) State(ctx context.Context) (power.State, error) {
 	case "PoweringOn", "PoweringOff", "Paused":
 		return power.Unknown, nil
 	}
-	return "", fmt.Errorf("%w: %s says PowerState %q", power.ErrGarbled, s, web.Clean(system.PowerState))
+	return "", fmt.Errorf("%w: %s says PowerState %q", power.ErrGarbled, s, s.client.Clean(system.PowerState))
 }
 
 // system is what we read of a ComputerSystem.
@@ -151,7 +152,7 @@ func (s *Switch) find(ctx context.Context) (string, error) {
 		for _, member := range members {
 			names = append(names, path.Base(member.ID))
 		}
-		return "", fmt.Errorf("%w: %s has the systems %s: say which", power.ErrUnsupported, s, web.Clean(strings.Join(names, ", ")))
+		return "", fmt.Errorf("%w: %s has the systems %s: say which", power.ErrUnsupported, s, s.client.Clean(strings.Join(names, ", ")))
 	}
 }
 
@@ -159,7 +160,7 @@ func (s *Switch) find(ctx context.Context) (string, error) {
 func (s *Switch) within(link string) (string, error) {
 	target, err := url.Parse(link)
 	if err != nil || !strings.HasPrefix(target.Path, "/") || target.Host != "" && target.Host != s.base.Host || target.User != nil {
-		return "", fmt.Errorf("%w: %s links to %q, which is not a place in it", power.ErrGarbled, s, web.Clean(link))
+		return "", fmt.Errorf("%w: %s links to %q, which is not a place in it", power.ErrGarbled, s, s.client.Clean(link))
 	}
 	return target.EscapedPath(), nil
 }
@@ -167,7 +168,7 @@ func (s *Switch) within(link string) (string, error) {
 func (s *Switch) get(ctx context.Context, at string, into any) error {
 	answer, err := s.client.Do(ctx, s.request(http.MethodGet, at, ""))
 	if err != nil {
-		return explained(err, answer.Body)
+		return s.explained(err, answer.Body)
 	}
 	if err := json.Unmarshal(answer.Body, into); err != nil {
 		return fmt.Errorf("%w: GET %s is no Redfish answer: %w", power.ErrGarbled, at, err)
@@ -186,7 +187,7 @@ func (s *Switch) request(method, at, body string) web.Request {
 }
 
 // explained puts the service's own words in place of its raw answer.
-func explained(err error, body []byte) error {
+func (s *Switch) explained(err error, body []byte) error {
 	var said struct {
 		Error struct {
 			Message  string `json:"message"`
@@ -210,7 +211,7 @@ func explained(err error, body []byte) error {
 	}
 	for _, class := range []error{power.ErrCredentials, power.ErrBusy, power.ErrRefused} {
 		if errors.Is(err, class) {
-			return fmt.Errorf("%w: %s", class, web.Clean(words))
+			return fmt.Errorf("%w: %s", class, s.client.Clean(words))
 		}
 	}
 	return err

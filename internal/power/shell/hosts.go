@@ -37,26 +37,42 @@ func readHosts(file, fingerprint string) (hosts, error) {
 	return h, nil
 }
 
-// check is an ssh.HostKeyCallback. Its error is power.ErrCredentials.
+// errStranger is a machine that shows another key than the one it is known by. It may have that one too.
+var errStranger = fmt.Errorf("%w", power.ErrCredentials)
+
+// check is an ssh.HostKeyCallback. Its error is errStranger.
 func (h hosts) check(address string, remote net.Addr, key ssh.PublicKey) error {
 	shown := ssh.FingerprintSHA256(key)
 	if h.fingerprint != "" && subtle.ConstantTimeCompare([]byte(h.fingerprint), []byte(shown)) == 1 {
 		return nil
 	}
 	if h.file == nil {
-		return fmt.Errorf("%w: %s shows the host key %s, not %s", power.ErrCredentials, address, shown, h.fingerprint)
+		return fmt.Errorf("%w: %s shows the host key %s, not %s", errStranger, address, shown, h.fingerprint)
 	}
 	if err := h.file(address, remote, key); err != nil {
-		return fmt.Errorf("%w: %s shows the host key %s: %w", power.ErrCredentials, address, shown, err)
+		return fmt.Errorf("%w: %s shows the host key %s: %w", errStranger, address, shown, err)
 	}
 	return nil
 }
 
-// algorithms are those of the keys in the file, so that the machine shows one of them; nil leaves the choice to it.
-func (h hosts) algorithms(address string) []string {
-	if h.file == nil || h.fingerprint != "" {
-		return nil
+// kinds are lists of algorithms, to be asked for in turn until the machine shows a key that it is known by: a machine has
+// keys of several kinds and shows one. A nil list leaves the choice to it.
+func (h hosts) kinds(address string) [][]string {
+	var lists [][]string
+	if h.file != nil {
+		lists = append(lists, h.algorithms(address))
 	}
+	if h.fingerprint != "" {
+		lists = append(lists, []string{ssh.KeyAlgoED25519}, []string{ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521}, overRSA)
+	}
+	return lists
+}
+
+// overRSA are the algorithms of an RSA key that are not broken.
+var overRSA = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+
+// algorithms are those of the machine's keys in the file; nil if it has none of this machine.
+func (h hosts) algorithms(address string) []string {
 	known, differs := errors.AsType[*knownhosts.KeyError](h.file(address, &net.TCPAddr{}, nobody{}))
 	if !differs {
 		return nil
@@ -64,7 +80,7 @@ func (h hosts) algorithms(address string) []string {
 	var names []string
 	for _, want := range known.Want {
 		if kind := want.Key.Type(); kind == ssh.KeyAlgoRSA {
-			names = append(names, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
+			names = append(names, overRSA...)
 		} else {
 			names = append(names, kind)
 		}

@@ -4,6 +4,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,14 +118,42 @@ func verdict(command string, err error, said string) error {
 	return fmt.Errorf("%w: %q exited with %d: %s", power.ErrRefused, command, exit.ExitStatus(), web.Clean(said))
 }
 
-// login connects, holds the machine to its host key and logs in.
-func (s *Switch) login(ctx context.Context) (*ssh.Client, error) {
+// login holds the machine to its host key and logs in.
+func (s *Switch) login(ctx context.Context) (client *ssh.Client, err error) {
+	err = s.meet(func(algorithms []string) (err error) {
+		client, err = s.enter(ctx, algorithms)
+		return err
+	})
+	return client, err
+}
+
+// meet tries one kind of host key after the other while the machine shows none that it is known by. A machine of which
+// that stays so is told of by the first key it showed.
+func (s *Switch) meet(try func(algorithms []string) error) error {
+	var stranger error
+	for _, algorithms := range s.known.kinds(s.o.Address) {
+		err := try(algorithms)
+		lacks, _ := errors.AsType[*ssh.AlgorithmNegotiationError](err)
+		switch {
+		case errors.Is(err, errStranger):
+			stranger = cmp.Or(stranger, err)
+		case lacks != nil && lacks.What == "host key":
+			stranger = cmp.Or(stranger, fmt.Errorf("%w: %s has no host key of the kind that it is known by", errStranger, s.o.Address))
+		default:
+			return err
+		}
+	}
+	return stranger
+}
+
+// enter connects and logs in, if the machine has a host key of these algorithms.
+func (s *Switch) enter(ctx context.Context, algorithms []string) (*ssh.Client, error) {
 	conn, err := s.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	verified := false
-	config := s.config(func(hostname string, remote net.Addr, key ssh.PublicKey) error {
+	config := s.config(algorithms, func(hostname string, remote net.Addr, key ssh.PublicKey) error {
 		if err := s.known.check(hostname, remote, key); err != nil {
 			return err
 		}
@@ -151,7 +180,10 @@ var errKnown = errors.New("the host key is the right one")
 
 // State is on when the machine shows its host key, without a login. A machine that does not answer, or hangs up, is unknown.
 func (s *Switch) State(ctx context.Context) (power.State, error) {
-	switch fault := s.greet(ctx); {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	fault := s.meet(func(algorithms []string) error { return s.greet(ctx, algorithms) })
+	switch {
 	case errors.Is(fault, errKnown):
 		return power.On, nil
 	case errors.Is(fault, power.ErrCredentials):
@@ -161,15 +193,13 @@ func (s *Switch) State(ctx context.Context) (power.State, error) {
 }
 
 // greet goes as far as seeing the host key; errKnown is the good end.
-func (s *Switch) greet(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
-	defer cancel()
+func (s *Switch) greet(ctx context.Context, algorithms []string) error {
 	conn, err := s.dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	_, _, _, err = ssh.NewClientConn(conn, s.o.Address, s.config(func(hostname string, remote net.Addr, key ssh.PublicKey) error {
+	_, _, _, err = ssh.NewClientConn(conn, s.o.Address, s.config(algorithms, func(hostname string, remote net.Addr, key ssh.PublicKey) error {
 		if err := s.known.check(hostname, remote, key); err != nil {
 			return err
 		}
@@ -188,9 +218,9 @@ func (s *Switch) dial(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-func (s *Switch) config(check ssh.HostKeyCallback) *ssh.ClientConfig {
+func (s *Switch) config(algorithms []string, check ssh.HostKeyCallback) *ssh.ClientConfig {
 	return &ssh.ClientConfig{
-		User: s.o.User, HostKeyCallback: check, HostKeyAlgorithms: s.known.algorithms(s.o.Address), ClientVersion: "SSH-2.0-power",
+		User: s.o.User, HostKeyCallback: check, HostKeyAlgorithms: algorithms, ClientVersion: "SSH-2.0-power",
 	}
 }
 

@@ -209,10 +209,11 @@ func TestAMachineIsKnownByItsKeyOrNotSpokenTo(t *testing.T) {
 		change func(*Options)
 		want   error
 	}{
-		"a key in known_hosts, hashed": {func(o *Options) { o.KnownHosts = knows(t, h.address, h.key.PublicKey()) }, nil},
-		"another key in known_hosts":   {func(o *Options) { o.KnownHosts = knows(t, h.address, other.PublicKey()) }, power.ErrCredentials},
-		"another machine in it":        {func(o *Options) { o.KnownHosts = knows(t, "192.0.2.1:22", h.key.PublicKey()) }, power.ErrCredentials},
-		"another fingerprint":          {func(o *Options) { o.Fingerprint = ssh.FingerprintSHA256(other.PublicKey()) }, power.ErrCredentials},
+		"a key in known_hosts, hashed":       {func(o *Options) { o.KnownHosts = knows(t, h.address, h.key.PublicKey()) }, nil},
+		"another key in known_hosts":         {func(o *Options) { o.KnownHosts = knows(t, h.address, other.PublicKey()) }, power.ErrCredentials},
+		"another machine in it":              {func(o *Options) { o.KnownHosts = knows(t, "192.0.2.1:22", h.key.PublicKey()) }, power.ErrCredentials},
+		"the fingerprint of any of its keys": {func(o *Options) { o.Fingerprint = ssh.FingerprintSHA256(h.key.PublicKey()) }, nil},
+		"another fingerprint":                {func(o *Options) { o.Fingerprint = ssh.FingerprintSHA256(other.PublicKey()) }, power.ErrCredentials},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -315,6 +316,49 @@ func FuzzAnswers(f *testing.F) {
 		}
 		if err := s.Press(t.Context(), power.PressSoft); err == nil {
 			t.Error("it was taken")
+		}
+	})
+}
+
+// However a machine ends a command, and whatever it says meanwhile: taken, or a fault in one bounded line.
+func FuzzEnds(f *testing.F) {
+	f.Add([]byte("sudo: a password is required\n"), "exit-status", []byte{0, 0, 0, 1}, true)
+	f.Add([]byte(strings.Repeat("\x1b[2J", 5000)), "exit-status", []byte{0, 0}, true)
+	f.Add([]byte{0xff, 0}, "exit-signal", []byte{0, 0, 0, 4, 'T', 'E', 'R', 'M', 0, 0xff, 0xff, 0xff, 0xff}, false)
+	f.Add([]byte{}, "exit-signal", []byte{}, true)
+	f.Add([]byte{}, "keepalive@openssh.com", []byte{1}, false)
+	var now struct {
+		said, payload []byte
+		request       string
+		closes        bool
+	}
+	key, private := signer(f)
+	h := serve(f, key.PublicKey(), func(_ string, channel ssh.Channel, conn net.Conn) {
+		_, _ = channel.Write(now.said)
+		_, _ = channel.Stderr().Write(now.said)
+		_, _ = channel.SendRequest(now.request, false, now.payload)
+		_ = channel.Close()
+		if !now.closes {
+			_ = conn.Close()
+		}
+	})
+	s, err := New(Options{
+		Address: h.address, User: "root", Command: "poweroff", PrivateKey: private, Fingerprint: ssh.FingerprintSHA256(h.key.PublicKey()), Timeout: 3 * time.Second,
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, said []byte, request string, payload []byte, closes bool) {
+		now.said, now.request, now.payload, now.closes = said[:min(len(said), 30000)], request, payload, closes
+		err := s.Press(t.Context(), power.PressSoft)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, power.ErrRefused) && !errors.Is(err, power.ErrUnanswered) && !errors.Is(err, power.ErrUnreachable) && !errors.Is(err, power.ErrCredentials) {
+			t.Errorf("the error has no class: %v", err)
+		}
+		if len([]rune(err.Error())) > 400 || strings.ContainsAny(err.Error(), "\r\n\x1b") {
+			t.Errorf("the error is no line: %q", err)
 		}
 	})
 }

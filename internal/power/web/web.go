@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"homecluster.dev/autoscaler/internal/power"
 )
@@ -32,12 +31,15 @@ type Options struct {
 	CA []byte
 	// Insecure accepts any certificate.
 	Insecure bool
+	// Secrets are never shown in an error, even if the switch says them back: a redirect, for one, repeats the URL.
+	Secrets []string
 }
 
 // Client sends requests.
 type Client struct {
 	http    *http.Client
 	timeout time.Duration
+	hide    *strings.Replacer
 }
 
 // New makes a client. Its error is about the CA.
@@ -49,7 +51,7 @@ func New(o Options) (*Client, error) {
 			return nil, fmt.Errorf("%w: the CA holds no PEM certificate", power.ErrCredentials)
 		}
 	}
-	return &Client{timeout: o.Timeout, http: &http.Client{
+	return &Client{timeout: o.Timeout, hide: hider(o.Secrets), http: &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: config, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
@@ -92,18 +94,18 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return Answer{}, fmt.Errorf("%s: %w", r.name(), fault(bare(err), r.Presses || r.Method != http.MethodGet, written.Load()))
+		return Answer{}, fmt.Errorf("%s: %w: %s", r.name(), class(err, r.Presses || r.Method != http.MethodGet, written.Load()), c.Clean(bare(err).Error()))
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if len(body) > maxAnswer {
 		err = fmt.Errorf("the answer is larger than %d bytes", maxAnswer)
 	}
-	if verdict := statusFault(response, body); verdict != nil {
+	if verdict := c.statusFault(response, body); verdict != nil {
 		return Answer{Status: response.StatusCode, Body: body}, fmt.Errorf("%s: %w", r.name(), verdict)
 	}
 	if err != nil && r.Method == http.MethodGet {
-		return Answer{}, fmt.Errorf("%s: %w: %w", r.name(), power.ErrGarbled, err)
+		return Answer{}, fmt.Errorf("%s: %w: %s", r.name(), power.ErrGarbled, c.Clean(err.Error()))
 	}
 	return Answer{Status: response.StatusCode, Body: body}, nil
 }
@@ -118,18 +120,18 @@ func bare(err error) error {
 	return err
 }
 
-// fault says what an error of the transport means.
-func fault(err error, acts, written bool) error {
+// class is the fault that an error of the transport stands for.
+func class(err error, acts, written bool) error {
 	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
 	case unverified:
-		return fmt.Errorf("%w: its certificate is not trusted: %w", power.ErrCredentials, err)
+		return fmt.Errorf("%w: its certificate is not trusted", power.ErrCredentials)
 	case written && acts:
-		return fmt.Errorf("%w: %w", power.ErrUnanswered, err)
+		return power.ErrUnanswered
 	case written && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, io.EOF) && !timeout(err):
-		return fmt.Errorf("%w: %w", power.ErrGarbled, err)
+		return power.ErrGarbled
 	}
-	return fmt.Errorf("%w: %w", power.ErrUnreachable, err)
+	return power.ErrUnreachable
 }
 
 func timeout(err error) bool {
@@ -141,13 +143,14 @@ func timeout(err error) bool {
 }
 
 // statusFault says what a status means; nil is success.
-func statusFault(response *http.Response, body []byte) error {
+func (c *Client) statusFault(response *http.Response, body []byte) error {
 	var class error
 	switch status := response.StatusCode; {
 	case status >= 200 && status < 300:
 		return nil
 	case status >= 300 && status < 400:
-		return fmt.Errorf("%w: it redirects to %s, which is not followed: use that address", power.ErrRefused, Clean(response.Header.Get("Location")))
+		return fmt.Errorf("%w: it redirects to %s, which is not followed: use that address", power.ErrRefused,
+			c.Clean(response.Header.Get("Location")))
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		class = power.ErrCredentials
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
@@ -155,20 +158,8 @@ func statusFault(response *http.Response, body []byte) error {
 	default:
 		class = power.ErrRefused
 	}
-	if said := Clean(string(bytes.ToValidUTF8(body, nil))); said != "" {
-		return fmt.Errorf("%w: %s: %s", class, Clean(response.Status), said)
+	if said := c.Clean(string(bytes.ToValidUTF8(body, nil))); said != "" {
+		return fmt.Errorf("%w: %s: %s", class, c.Clean(response.Status), said)
 	}
-	return fmt.Errorf("%w: %s", class, Clean(response.Status))
-}
-
-// maxExcerpt bounds what of an answer is shown to people.
-const maxExcerpt = 160
-
-// Clean makes one short printable line of what a switch said.
-func Clean(text string) string {
-	line := strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }), " ")
-	if runes := []rune(line); len(runes) > maxExcerpt {
-		line = string(runes[:maxExcerpt]) + "…"
-	}
-	return line
+	return fmt.Errorf("%w: %s", class, c.Clean(response.Status))
 }
