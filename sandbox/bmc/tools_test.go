@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -13,10 +14,14 @@ import (
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
 
-// tool is the path of a program that this computer may not have. Its tests are for whoever has it, and for CI, which does.
+// tool is the path of a program that this computer may not have. Its tests are for whoever has it, and for CI, which installs
+// it: there nothing is skipped.
 func tool(t *testing.T, name, from string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatalf("there is no %s here: .ci/run installs Debian's package %s", name, from)
+	}
 	if err != nil {
 		t.Skipf("there is no %s here, which Debian's package %s has", name, from)
 	}
