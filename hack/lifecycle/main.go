@@ -43,7 +43,7 @@ func chapters() []chapter {
 			"held_machine", "held_boot", "relabelled", "superseded", "two_providers_and_a_person", "no_such_slot", "finalizer_stripped", "group_deleted",
 			"stale_scale_down_taint",
 		}},
-		{"Managers and backups", []string{"manager_down_during_boot", "manager_on_the_machine", "status_stripped", "restore_from_backup"}},
+		{"Managers and backups", []string{"manager_down_during_boot", "manager_on_the_machine", "webhook_down", "status_stripped", "restore_from_backup"}},
 	}
 }
 

@@ -42,11 +42,16 @@ func episodes() map[string]episode {
 	}
 }
 
-// failedBoot is a switch that does not answer when it is asked to switch on. Its claim has no deadline, so that the
-// reversal need not wait for it: nothing ever registers.
+// failedBoot is a switch that does not answer when it is asked to switch on. Nothing ever registers, so that the reversal
+// waits for the end of the boot's window. Its claim has no deadline: the window is what the group's times add up to.
 func failedBoot() episode {
 	return episode{
-		options: house.Options{Temperament: machineroom.Temperament{StartupSwitch: machineroom.SwitchErrors}},
+		options: house.Options{
+			Temperament: machineroom.Temperament{StartupSwitch: machineroom.SwitchErrors},
+			Group: func(g *v2.GroupSpec) {
+				g.Timeouts.StartupJob, g.Timeouts.Registration, g.Timeouts.ReadinessGate = house.Seconds(40), house.Seconds(1), house.Seconds(1)
+			},
+		},
 		before:  home.unhook,
 		begin:   func(h home) { h.Ask(claimName, 0) },
 		ended: func(h home, ctx context.Context) string {

@@ -103,13 +103,19 @@ func boots() map[string]scenario {
 			shows: []string{"StartupSwitch"},
 			options: house.Options{
 				Temperament: temper{StartupSwitch: machineroom.SwitchHangs},
-				Group:       func(g *v2.GroupSpec) { g.Timeouts.StartupJob = house.Seconds(10) },
+				Group: func(g *v2.GroupSpec) {
+					g.Timeouts.StartupJob, g.Timeouts.Registration, g.Timeouts.ReadinessGate = house.Seconds(10), house.Seconds(5), house.Seconds(5)
+				},
 			},
 			play: func(h home) {
-				h.Unhook() // nobody gives the claim a deadline
+				h.Unhook() // nobody gives the claim a deadline: its window is what the group's times add up to
 				h.Ask(firstClaim, 0)
-				h.untilEnded(firstClaim, v2.ClaimFailed, v2.ReasonStartupJobTimeout, 1)
+				slot := h.untilEnded(firstClaim, v2.ClaimFailed, v2.ReasonStartupJobTimeout, 1)
 				h.counts(machineroom.PoweredOn, 0)
+				window, asked := 20*time.Second, slot.Status.LastClaim.RequestedAt
+				if first := h.Jobs("shutdown")[0].CreationTimestamp; first.Sub(asked.Time) < window {
+					h.T.Errorf("a shutdown Job was made %s after the request, when the machine may be in its firmware", first.Sub(asked.Time))
+				}
 			},
 		},
 	}

@@ -8,6 +8,7 @@ const (
 	Free            Kind = iota
 	ProviderClaims       // the provider takes the slot
 	HandClaims           // a person makes a claim
+	Unfilled             // a person makes a claim while the webhook is down, so that nobody fills in what it does not say
 	Marks                // the provider ends claims: DeleteNodes with its delete, without it, or a pending claim taken back
 	ClaimDeletes         // a person deletes a claim
 	SlotDeletes          // a person deletes the slot

@@ -72,16 +72,22 @@ func (s *State) mark(i uint8) *v2.NodeClaim {
 	return after
 }
 
-// handClaim is a claim that a person makes, with nothing but what the webhook defaults.
+// handClaim is a claim that a person makes, with nothing but what the webhook fills in.
 func (s *State) handClaim() {
 	now := metav1.NewTime(s.Now)
 	deadline := metav1.NewTime(s.Now.Add(s.policy().EffectiveBudget()))
-	must(s.createClaim(&v2.NodeClaim{
+	c := s.bareClaim()
+	c.Spec.RequestedAt, c.Spec.RequestedBy, c.Spec.DeadlineAt = &now, "somebody", &deadline
+	must(s.createClaim(c))
+}
+
+// bareClaim is a claim as a person writes it.
+func (s *State) bareClaim() *v2.NodeClaim {
+	return &v2.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("hand-%d", s.serial), Namespace: namespace},
 		Spec: v2.NodeClaimSpec{
-			SlotRef:     corev1.ObjectReference{Name: machine},
-			Request:     v2.ClaimRequest{Call: v2.CallCreate, Group: group},
-			RequestedAt: &now, RequestedBy: "somebody", DeadlineAt: &deadline,
+			SlotRef: corev1.ObjectReference{Name: machine},
+			Request: v2.ClaimRequest{Call: v2.CallCreate, Group: group},
 		},
-	}))
+	}
 }

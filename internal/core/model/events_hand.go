@@ -14,8 +14,10 @@ import (
 // handEvents are what people do with kubectl, Git and their backups.
 func handEvents() []event {
 	return []event{
-		{name: "a person makes a claim", kind: HandClaims, options: when(func(s *State) bool { return s.Slot != nil && s.Slot.DeletionTimestamp == nil }),
+		{name: "a person makes a claim", kind: HandClaims, options: when((*State).stands),
 			happen: func(s *State, _ uint8) { s.handClaim() }},
+		{name: "a person makes a claim while the webhook is down", kind: Unfilled, options: when((*State).stands),
+			happen: func(s *State, _ uint8) { must(s.createClaim(s.bareClaim())) }},
 		{name: "a person deletes claim *", kind: ClaimDeletes, words: claimName,
 			options: claims(func(_ *State, c *v2.NodeClaim) bool { return c.DeletionTimestamp == nil }),
 			happen:  func(s *State, i uint8) { must(s.deleteClaim(s.Claims[i])) }},
@@ -45,6 +47,9 @@ func handEvents() []event {
 			happen:  func(s *State, _ uint8) { s.restore() }},
 	}
 }
+
+// stands is whether there is a slot that is to stay.
+func (s *State) stands() bool { return s.Slot != nil && s.Slot.DeletionTimestamp == nil }
 
 func (s *State) held() bool { return facts.HoldOf(s.Slot, s.Now).Held }
 

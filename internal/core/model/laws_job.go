@@ -3,6 +3,8 @@ package model
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
 	"homecluster.dev/autoscaler/internal/core/slot"
@@ -17,6 +19,7 @@ func jobLaws() []Law {
 		{Name: "a cordon and a power-off Job are never in one decision", decision: cordonFirst},
 		{Name: "a shutdown attempt is counted once, when its Job is seen to have started", decision: countsOnce},
 		{Name: "a claim's attempt is counted when it commits, and never again", decision: attemptOnce},
+		{Name: "a boot that never registered is shut down when its window is over, and before only once, on its switch's word", decision: letsBoot},
 		{Name: "no shutdown Job starts while a committed claim wants the machine", change: spares},
 	}
 }
@@ -104,6 +107,27 @@ func attemptOnce(_ slot.Input, d slot.Decision) string {
 		before, after := c.Claim.Status.Attempt, c.Status.Attempt
 		if phase := facts.Phase(c.Claim); phase != v2.ClaimPending && before != after {
 			return wrong("claim %s is %s with attempt %d, now %d", c.Claim.Name, phase, before, after)
+		}
+	}
+	return ""
+}
+
+// letsBoot spares a machine that may be in its firmware. The window is computed from the design's page: where no deadline is
+// written, it is the budget from the request on. A hold only lengthens it.
+func letsBoot(in slot.Input, d slot.Decision) string {
+	for _, job := range created(d, shutdown) {
+		i := slices.IndexFunc(in.Claims, func(c *v2.NodeClaim) bool { return c.UID == controller(job) })
+		if i < 0 || facts.KubeletOn(in.KubeNode) {
+			continue
+		}
+		c := in.Claims[i]
+		ends := facts.RequestedAt(c).Add(in.Policy.EffectiveBudget())
+		if c.Spec.DeadlineAt != nil {
+			ends = c.Spec.DeadlineAt.Time
+		}
+		told := fresh(in) == v2.PowerOn && !hasShutdown(c.Status.Jobs)
+		if in.Now.Before(ends) && !told && !meta.IsStatusConditionTrue(statusAfter(d, c).Conditions, v2.ConditionRegistered) {
+			return wrong("Job %s, %s before the end of the window of claim %s", job.Name, ends.Sub(in.Now), c.Name)
 		}
 	}
 	return ""

@@ -104,7 +104,7 @@ func handsOver(in slot.Input, d slot.Decision) string {
 // statusAfter is a claim's status once the decision is committed.
 func statusAfter(d slot.Decision, c *v2.NodeClaim) *v2.NodeClaimStatus {
 	for i := range d.Claims {
-		if d.Claims[i].Claim == c {
+		if d.Claims[i].Claim.UID == c.UID {
 			return &d.Claims[i].Status
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"homecluster.dev/autoscaler/internal/core/facts"
 	"homecluster.dev/autoscaler/internal/core/model"
 	"homecluster.dev/autoscaler/internal/core/slot"
 )
@@ -89,6 +90,7 @@ func mutants() map[string]mutant {
 		"a lost machine needs no patience":                            seeing(func(in *slot.Input) { in.Policy.MachineGone = 1 }),
 		"a machine that is on looks silent":                           seeing(func(in *slot.Input) { in.KubeNode = nil }),
 		"registrations that nobody saw are not read off the kubeNode": seeing(ageKubeNode),
+		"a boot's window ends when the boot does":                     seeing(closeWindows),
 		"unfinished Jobs are not seen":                                seeing(func(in *slot.Input) { in.Jobs = nil }),
 	}
 	for _, stage := range slot.Stages() {
@@ -127,6 +129,18 @@ func ignoreHold(in *slot.Input) {
 		copied := *in.Slot
 		copied.Annotations = nil
 		in.Slot = &copied
+	}
+}
+
+// closeWindows makes the window of every boot that is being reversed look as if it were over.
+func closeWindows(in *slot.Input) {
+	in.Claims = slices.Clone(in.Claims)
+	for i, c := range in.Claims {
+		if facts.OwesReversal(c, in.Slot) {
+			copied := *c
+			copied.Spec.DeadlineAt = new(metav1.NewTime(in.Now))
+			in.Claims[i] = &copied
+		}
 	}
 }
 

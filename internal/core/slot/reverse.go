@@ -24,7 +24,8 @@ type reversal struct {
 	drains bool
 	// registered is whether this boot's kubelet ever reported.
 	registered bool
-	// notBefore holds the first Job back while nothing has registered: a shutdown sent into a BIOS proves nothing.
+	// notBefore holds the first Job back while nothing has registered: a shutdown sent into a BIOS proves nothing. It is
+	// the end of the boot's window, computed where nobody wrote it on the claim.
 	notBefore time.Time
 	// drainSince is when draining began; zero: it begins now.
 	drainSince time.Time
@@ -63,17 +64,14 @@ func (r *run) registerLate(c *claim) {
 }
 
 func (r *run) claimReversal(c *claim) *reversal {
-	v := &reversal{
+	return &reversal{
 		claim: c, jobs: &c.Status.Jobs, attempts: &c.Status.ShutdownAttempts, lastAttempt: &c.Status.LastShutdownAttemptAt,
 		prefix:     c.Name,
 		drains:     facts.ReachedReady(c.NodeClaim) && c.Status.Reason != v2.ReasonMachineGone,
 		registered: registered(c),
+		notBefore:  r.deadlineOf(c),
 		drainSince: conditionSince(c.Status.Conditions, v2.ConditionDrained, metav1.ConditionFalse),
 	}
-	if c.Spec.DeadlineAt != nil {
-		v.notBefore = r.deadlineOf(c)
-	}
-	return v
 }
 
 // nothingBought ends a boot whose startup pod never ran, once its Job and pods are seen gone: there is no machine to

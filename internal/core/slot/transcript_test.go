@@ -2,6 +2,7 @@ package slot
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ type command func(w *world, args []string, d *datadriven.TestData)
 // commands are what can happen to a slot.
 func commands() map[string]command {
 	return map[string]command{
-		"claim":   func(w *world, args []string, _ *datadriven.TestData) { w.newClaim(args[0]) },
+		"claim":   func(w *world, args []string, _ *datadriven.TestData) { w.ask(args[0], args[1:]) },
 		"tick":    func(w *world, args []string, _ *datadriven.TestData) { w.tick(args[0]) },
 		"job":     func(w *world, args []string, d *datadriven.TestData) { w.job(args[0], args[1], d.Input) },
 		"kubelet": func(w *world, args []string, _ *datadriven.TestData) { w.kubeletSays(args) },
@@ -131,6 +132,15 @@ func (w *world) tick(text string) {
 		}
 	}
 	w.now = end
+}
+
+// ask makes a claim, unfilled if the webhook was down: it then says nothing that its maker did not write.
+func (w *world) ask(name string, how []string) {
+	c := w.newClaim(name)
+	if slices.Contains(how, "unfilled") {
+		c.Spec.Request = v2.ClaimRequest{Call: v2.CallCreate, Group: "workers"}
+		c.Spec.RequestedAt, c.Spec.RequestedBy, c.Spec.DeadlineAt = nil, "", nil
+	}
 }
 
 func (w *world) job(operation, what, message string) {
