@@ -5,6 +5,7 @@ import (
 	"flag"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"homecluster.dev/autoscaler/sandbox/controlplane/proxy"
 	"homecluster.dev/autoscaler/sandbox/house"
@@ -128,6 +129,7 @@ func faultsOf(writes, stride int) []proxy.Fault {
 func play(t *testing.T, house *house.House, e episode, fault proxy.Fault) []proxy.Write {
 	t.Helper()
 	h := home{house.Home(t, e.options)}
+	h.Policy.JobPatience = time.Minute // a busy computer starts a power pod late, which is told of every Job
 	h.Manage(h.Proxy.Config())
 	if e.before != nil {
 		e.before(h)
