@@ -25,39 +25,49 @@ import (
 const (
 	// kept is how long an API server keeps an event after its last write, by default.
 	kept = time.Hour
-	// asks is how often the client asks for a machine that it does not get.
-	asks = 10 * time.Minute
 	tick = 30 * time.Second
+	// few is how many event objects about a slot that fails all day, and about its claims, there must be less of at once.
+	few = 20
 )
 
 // TestASlotWhoseBootsFailAllDayTellsLittle lets a machine fail to boot for a day: the client asks again and again, and the
 // slot cools off. What is told goes through the real recorder, on a clock that is stepped.
 func TestASlotWhoseBootsFailAllDayTellsLittle(t *testing.T) {
+	// A boot is told on its claim: created, booting, failed.
+	const onClaim = 3
 	for name, test := range map[string]struct {
-		registers bool
-		onSlot    int // events on the slot for each boot: up requested, cooling off, and what the gate has to say
+		fails failure
+		// onSlot is how many events on the slot a boot has: up requested, cooling off, and what else there is to say.
+		onSlot int
+		// asks is how often the client asks for a machine that it does not get. It backs off to half an hour from a group
+		// whose every boot fails; a slot that cools off bears more.
+		asks time.Duration
+		// counted is whether the boots are the machine's failures, of which only some are tried in a day.
+		counted bool
 	}{
-		"its kubelet never comes":         {false, 2},
-		"it never comes through the gate": {true, 3},
+		"its kubelet never comes":           {fails: neverRegisters, onSlot: 2, asks: 10 * time.Minute, counted: true},
+		"it never comes through the gate":   {fails: staysTainted, onSlot: 3, asks: 10 * time.Minute, counted: true},
+		"its power switch refuses":          {fails: refuses, onSlot: 3, asks: 10 * time.Minute, counted: true},
+		"its power Jobs never get to start": {fails: neverStarts, onSlot: 2, asks: 30 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDay(t)
-				d.registers = test.registers
-				most := d.pass(24 * time.Hour)
+				d.fails = test.fails
+				most := d.pass(24*time.Hour, test.asks)
 				onClaims, onSlot := d.sink.count()
 				t.Logf("%d boots failed in a day; %d event objects on their claims and %d on the slot, never more than %d at once",
 					d.asked, onClaims, onSlot, most)
-				if d.asked < 8 || d.slot.Status.LastClaim.Attempt != int32(d.asked) {
-					t.Errorf("%d boots were tried, the digest says %d", d.asked, d.slot.Status.LastClaim.Attempt)
+				if attempt := d.slot.Status.LastClaim.Attempt; d.asked < 8 || test.counted != (attempt == int32(d.asked)) {
+					t.Errorf("%d boots were tried, the digest says %d", d.asked, attempt)
 				}
-				if most >= 20 {
-					t.Errorf("%d event objects exist at once, want fewer than 20", most)
+				if most >= few {
+					t.Errorf("%d event objects exist at once, want fewer than %d", most, few)
 				}
 				if onSlot > test.onSlot*d.asked {
 					t.Errorf("%d events on the slot for %d boots", onSlot, d.asked)
 				}
-				if want := 3 * d.asked; onClaims != want { // created, booting, failed
+				if want := onClaim * d.asked; onClaims != want {
 					t.Errorf("%d events on %d claims, want %d", onClaims, d.asked, want)
 				}
 			})
@@ -65,8 +75,18 @@ func TestASlotWhoseBootsFailAllDayTellsLittle(t *testing.T) {
 	}
 }
 
+// failure is how each boot of a day fails.
+type failure int
+
+const (
+	neverRegisters failure = iota // the machine takes every command, and no kubelet comes
+	staysTainted                  // its kubelet comes, with a taint that nobody lifts
+	refuses                       // every power Job fails
+	neverStarts                   // no power Job gets a pod
+)
+
 // pass lets time pass, and answers how many event objects existed at once.
-func (d *day) pass(whole time.Duration) (most int) {
+func (d *day) pass(whole, asks time.Duration) (most int) {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(d.t.Context())
 	done := make(chan error, 1)
@@ -89,18 +109,17 @@ func (d *day) pass(whole time.Duration) (most int) {
 
 // day is a slot whose machine never boots, and what surrounds it.
 type day struct {
-	t      *testing.T
-	events *Events
-	sink   *sink
-	group  *v2.Group
-	slot   *v2.Node
-	claims []*v2.NodeClaim
-	jobs   []slot.Job
-	// registers is whether the machine boots so far that its kubelet comes, with a taint that nobody lifts.
-	registers bool
-	kubeNode  *corev1.Node
-	uids      int
-	asked     int
+	t        *testing.T
+	events   *Events
+	sink     *sink
+	group    *v2.Group
+	slot     *v2.Node
+	claims   []*v2.NodeClaim
+	jobs     []slot.Job
+	fails    failure
+	kubeNode *corev1.Node
+	uids     int
+	asked    int
 }
 
 func newDay(t *testing.T) *day {
@@ -163,18 +182,23 @@ func (d *day) settle() {
 	d.t.Fatal("the decisions do not settle")
 }
 
-// work starts a Job's container, or ends it well: the machine takes every command, and does not boot to its end.
+// work starts a Job's container, or ends it.
 func (d *day) work(j *slot.Job) {
 	now := metav1.Now()
 	switch {
+	case d.fails == neverStarts:
 	case len(j.Pods) == 0:
 		j.Status.StartTime = &now
 		j.Pods = []*corev1.Pod{{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
 		}}}}}
 	case len(j.Status.Conditions) == 0:
-		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now}}
-		if d.registers {
+		end := batchv1.JobComplete
+		if d.fails == refuses {
+			end = batchv1.JobFailed
+		}
+		j.Status.Conditions = []batchv1.JobCondition{{Type: end, Status: corev1.ConditionTrue, LastTransitionTime: now}}
+		if d.fails == staysTainted {
 			d.kubelet(j.Labels[v2.LabelOperation] == "startup")
 		}
 	}
@@ -225,6 +249,8 @@ func (d *day) act(action slot.Action) {
 		job := a.Job.DeepCopy()
 		job.UID, job.CreationTimestamp = d.meta("").UID, metav1.Now()
 		d.jobs = append(d.jobs, slot.Job{Job: job})
+	case slot.DeleteJob:
+		d.jobs = slices.DeleteFunc(d.jobs, func(j slot.Job) bool { return j.UID == a.UID })
 	case slot.SetJobTTL: // its time is over at once
 		d.jobs = slices.DeleteFunc(d.jobs, func(j slot.Job) bool { return j.UID == a.UID })
 	case slot.PatchKubeNode:

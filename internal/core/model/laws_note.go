@@ -150,8 +150,13 @@ func slotNotes(in slot.Input, d slot.Decision) string {
 	e[v2.EventScaleUpRequested], e[v2.EventScaleUpCompleted] = boots, readies
 	e[v2.EventScaleDownRequested], e[v2.EventMachineAssumedOff] = firstDowns, assumed
 	e.of(v2.EventUnclaimedMachine, in.Slot.Status.Unclaimed == nil && after.Unclaimed != nil)
+	cools := func(s v2.NodeStatus) bool { return meta.IsStatusConditionTrue(s.Conditions, v2.ConditionCoolingOff) }
+	e.of(v2.EventCoolingOff, !cools(in.Slot.Status) && cools(after))
+	for _, c := range d.Claims {
+		e.of(v2.EventReadinessGateTimeout, c.Status.Reason == v2.ReasonReadinessGateTimeout && !facts.Terminal(c.Claim))
+	}
 	return e.judge(d, v2.EventScaleUpRequested, v2.EventScaleUpCompleted, v2.EventScaleDownRequested,
-		v2.EventMachineAssumedOff, v2.EventUnclaimedMachine)
+		v2.EventMachineAssumedOff, v2.EventUnclaimedMachine, v2.EventCoolingOff, v2.EventReadinessGateTimeout)
 }
 
 // assumes is whether a reversal ends in this decision with the machine taken for off.
