@@ -40,6 +40,8 @@ type Client struct {
 	http    *http.Client
 	timeout time.Duration
 	hide    *strings.Replacer
+	// digests is whether the switch wanted a digest: then it is not shown the password again.
+	digests bool
 }
 
 // New makes a client. Its error is about the CA.
@@ -74,7 +76,8 @@ type Answer struct {
 }
 
 // Do sends the request once. Its error is a fault of package power. A request that presses, or has another method than GET,
-// and was written and not answered is power.ErrUnanswered: it may have happened.
+// and was written and not answered is power.ErrUnanswered: it may have happened. One that is turned away for want of a digest
+// is sent again with one.
 func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -82,32 +85,57 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteHeaders: func() { written.Store(true) },
 	})
+	came, err := c.send(ctx, r, "")
+	if answer := came.digest(r); answer != "" {
+		c.digests = true
+		written.Store(false) // what was turned away was not done
+		came, err = c.send(ctx, r, answer)
+	}
+	if came.code == 0 {
+		return Answer{}, fmt.Errorf("%s: %w", r.name(), c.fault(err, r.Presses || r.Method != http.MethodGet, written.Load()))
+	}
+	if verdict := c.statusFault(came); verdict != nil {
+		return Answer{Status: came.code, Body: came.body}, fmt.Errorf("%s: %w", r.name(), verdict)
+	}
+	if err != nil && r.Method == http.MethodGet {
+		return Answer{}, fmt.Errorf("%s: %w: %s", r.name(), power.ErrGarbled, c.Clean(err.Error()))
+	}
+	return Answer{Status: came.code, Body: came.body}, nil
+}
+
+// reply is what came back: the zero value is nothing.
+type reply struct {
+	code   int
+	status string
+	header http.Header
+	body   []byte
+}
+
+// send sends it once, and reads what comes back. With a reply, an error is about its body.
+func (c *Client) send(ctx context.Context, r Request, authorization string) (reply, error) {
 	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, strings.NewReader(r.Body))
 	if err != nil {
-		return Answer{}, fmt.Errorf("%w: %s is no request that can be sent", power.ErrUnsupported, r.name())
+		return reply{}, fmt.Errorf("%w: it is no request that can be sent", power.ErrUnsupported)
 	}
 	for name, value := range r.Header {
 		request.Header.Set(name, value)
 	}
-	if r.Username != "" || r.Password != "" {
+	switch {
+	case authorization != "":
+		request.Header.Set("Authorization", authorization)
+	case !c.digests && (r.Username != "" || r.Password != ""):
 		request.SetBasicAuth(r.Username, r.Password)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return Answer{}, fmt.Errorf("%s: %w: %s", r.name(), class(err, r.Presses || r.Method != http.MethodGet, written.Load()), c.Clean(bare(err).Error()))
+		return reply{}, bare(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if len(body) > maxAnswer {
 		err = fmt.Errorf("the answer is larger than %d bytes", maxAnswer)
 	}
-	if verdict := c.statusFault(response, body); verdict != nil {
-		return Answer{Status: response.StatusCode, Body: body}, fmt.Errorf("%s: %w", r.name(), verdict)
-	}
-	if err != nil && r.Method == http.MethodGet {
-		return Answer{}, fmt.Errorf("%s: %w: %s", r.name(), power.ErrGarbled, c.Clean(err.Error()))
-	}
-	return Answer{Status: response.StatusCode, Body: body}, nil
+	return reply{response.StatusCode, response.Status, response.Header, body}, err
 }
 
 func (r Request) name() string { return r.Method + " " + r.Name }
@@ -120,18 +148,21 @@ func bare(err error) error {
 	return err
 }
 
-// class is the fault that an error of the transport stands for.
-func class(err error, acts, written bool) error {
+// fault says what an error of the transport means.
+func (c *Client) fault(err error, acts, written bool) error {
 	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
+	class := power.ErrUnreachable
 	switch {
+	case errors.Is(err, power.ErrUnsupported):
+		return err
 	case unverified:
-		return fmt.Errorf("%w: its certificate is not trusted", power.ErrCredentials)
+		class = fmt.Errorf("%w: its certificate is not trusted", power.ErrCredentials)
 	case written && acts:
-		return power.ErrUnanswered
+		class = power.ErrUnanswered
 	case written && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, io.EOF) && !timeout(err):
-		return power.ErrGarbled
+		class = power.ErrGarbled
 	}
-	return power.ErrUnreachable
+	return fmt.Errorf("%w: %s", class, c.Clean(err.Error()))
 }
 
 func timeout(err error) bool {
@@ -143,14 +174,14 @@ func timeout(err error) bool {
 }
 
 // statusFault says what a status means; nil is success.
-func (c *Client) statusFault(response *http.Response, body []byte) error {
+func (c *Client) statusFault(came reply) error {
 	var class error
-	switch status := response.StatusCode; {
+	switch status := came.code; {
 	case status >= 200 && status < 300:
 		return nil
 	case status >= 300 && status < 400:
 		return fmt.Errorf("%w: it redirects to %s, which is not followed: use that address", power.ErrRefused,
-			c.Clean(response.Header.Get("Location")))
+			c.Clean(came.header.Get("Location")))
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		class = power.ErrCredentials
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
@@ -158,8 +189,8 @@ func (c *Client) statusFault(response *http.Response, body []byte) error {
 	default:
 		class = power.ErrRefused
 	}
-	if said := c.Clean(string(bytes.ToValidUTF8(body, nil))); said != "" {
-		return fmt.Errorf("%w: %s: %s", class, c.Clean(response.Status), said)
+	if said := c.Clean(string(bytes.ToValidUTF8(came.body, nil))); said != "" {
+		return fmt.Errorf("%w: %s: %s", class, c.Clean(came.status), said)
 	}
-	return fmt.Errorf("%w: %s", class, c.Clean(response.Status))
+	return fmt.Errorf("%w: %s", class, c.Clean(came.status))
 }

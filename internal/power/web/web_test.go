@@ -118,10 +118,11 @@ func FuzzWire(f *testing.F) {
 	f.Add([]byte("HTTP/1.0 302 Found\r\nLocation: \x00\r\n\r\n"), false)
 	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n"), false)
 	f.Add([]byte("HTTP/2.0 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"), false)
+	f.Add([]byte("HTTP/1.1 401 No\r\nWWW-Authenticate: Digest qop=\"auth\", nonce=\"\\\"\x01\", realm=\r\n\r\n"), true)
 	f.Add([]byte("\xff\xfe"), true)
 	f.Fuzz(func(t *testing.T, answer []byte, presses bool) {
 		at := says(t, answer)
-		got, err := client(t).Do(t.Context(), Request{Method: http.MethodGet, URL: at, Name: "/", Presses: presses})
+		got, err := client(t).Do(t.Context(), Request{Method: http.MethodGet, URL: at, Name: "/", Presses: presses, Username: "admin", Password: "hunter2"})
 		if len(got.Body) > maxAnswer+1 {
 			t.Errorf("%d bytes were read", len(got.Body))
 		}
