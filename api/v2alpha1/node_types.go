@@ -157,8 +157,9 @@ type Pricing struct {
 	PodRate string `json:"podRate"`
 }
 
-// NodeStatus is what is observed and believed of one machine. The slot controller is its only writer; every value can be
-// derived again from claims, Jobs and the kubeNode, except the memory in episode, lastClaim and unclaimed.
+// NodeStatus is what is observed and believed of one machine. The slot controller is its only writer, but for
+// powerReading, which is the power observer's; every value can be derived again from claims, Jobs and the kubeNode, except
+// the memory in episode, lastClaim and unclaimed.
 type NodeStatus struct {
 	// One word on where the slot stands, the first of these that fits. draining: its machine is to be switched off, or is on
 	// and claimed by nobody. pending: its claim has not started a boot. ready: its claim is ready, its machine on and through
@@ -176,6 +177,12 @@ type NodeStatus struct {
 	// well on a machine that was silent already, or, without evidence, assumed after every shutdown attempt was spent.
 	// +optional
 	PowerSource PowerSource `json:"powerSource,omitempty"`
+	// What the machine's own power switch said when it was last asked, and when. The power observer writes it, and nobody
+	// else; absent where no observer runs, or the switch cannot be read. It is evidence beside the kubelet's: an on keeps the
+	// machine from being believed off, an off that the switch turned to after a shutdown Job started ends the wait for it. A
+	// reading that is older than 5 minutes counts as unknown.
+	// +optional
+	PowerReading *PowerReading `json:"powerReading,omitempty"`
 	// One word on the kubeNode. healthy: it is Ready. offline: its kubelet is silent, or there is no kubeNode. unknown: the
 	// kubelet reports but is not Ready.
 	// +optional
@@ -212,6 +219,26 @@ type NodeStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PowerReading is what a machine's power switch says of its power.
+type PowerReading struct {
+	// What the switch says: on, off, or unknown where it cannot be reached, does not answer in words that are understood, or
+	// says now this and now that. Unknown is never treated as off.
+	State PowerState `json:"state"`
+	// When the switch was first heard to say so, of all readings since that say the same or nothing. While the state is
+	// unknown it is that of the state before.
+	Since metav1.Time `json:"since"`
+	// When the switch was asked, by the observer's clock. While nothing changes it is brought up to date every few minutes.
+	ObservedAt metav1.Time `json:"observedAt"`
+	// Which switch said so: protocol and address, for example ipmi 10.0.0.5:623.
+	// +kubebuilder:validation:MaxLength=300
+	// +optional
+	Source string `json:"source,omitempty"`
+	// Why the state is unknown, in words; empty where it is known.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // ClaimDigest is what a slot remembers of its newest episode after the claim has been collected. A claim that was

@@ -33,11 +33,11 @@ func chapters() []chapter {
 		{"Ends on purpose", []string{"cancel_pending", "delete_while_booting", "busy_slot", "slot_deleted", "slot_released", "slot_replaced", "namespace_deleted"}},
 		{"Shutdowns that do not land", []string{
 			"drain_held_back", "os_hangs_on_unmount", "hangs_in_firmware", "shutdown_job_never_starts", "shutdown_never_lands", "shutdown_resumed",
-			"jobs_vanish_unread", "partition_then_delete_nodes", "lying_switch",
+			"jobs_vanish_unread", "partition_then_delete_nodes", "lying_switch", "switch_turns_off",
 		}},
 		{"Machines that are lost, or come back", []string{
-			"machine_gone", "silent_but_on", "kubenode_deleted", "kubenode_deleted_and_back", "kubenode_kept", "registered_unseen", "unclaimed", "unclaimed_held",
-			"unclaimed_ignored", "protected_machine",
+			"machine_gone", "silent_but_on", "switch_falls_mute", "kubenode_deleted", "kubenode_deleted_and_back", "kubenode_kept",
+			"registered_unseen", "unclaimed", "unclaimed_held", "unclaimed_ignored", "protected_machine",
 		}},
 		{"Hands, holds and other writers", []string{
 			"held_machine", "held_boot", "relabelled", "superseded", "two_providers_and_a_person", "no_such_slot", "finalizer_stripped", "group_deleted",

@@ -213,16 +213,6 @@ func TestPower(t *testing.T) {
 	}
 }
 
-func TestAnOldReadingIsUnknownNeverOff(t *testing.T) {
-	r := Reading{State: v2.PowerOff, At: noon}
-	if got := r.Fresh(noon.Add(5*time.Minute), 5*time.Minute); got.State != v2.PowerOff {
-		t.Errorf("a fresh reading is %s", got.State)
-	}
-	if got := r.Fresh(noon.Add(5*time.Minute+1), 5*time.Minute); got.State != v2.PowerUnknown {
-		t.Errorf("an old reading is %s", got.State)
-	}
-}
-
 func TestCoolingOffIsAFunctionOfTheDigest(t *testing.T) {
 	finished := ptr.To(metav1.NewTime(noon))
 	tests := map[string]struct {

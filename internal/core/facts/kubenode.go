@@ -2,7 +2,6 @@ package facts
 
 import (
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -28,22 +27,6 @@ const (
 	On     Evidence = "on"
 	Silent Evidence = "silent"
 )
-
-// Reading is an out-of-band observation of a machine's power. Its zero value is unknown.
-type Reading struct {
-	// State is on, off or unknown. Unknown is never read as off.
-	State v2.PowerState
-	// At is when the switch answered.
-	At time.Time
-}
-
-// Fresh is the reading, or unknown when it is older than maxAge.
-func (r Reading) Fresh(now time.Time, maxAge time.Duration) Reading {
-	if r.State == "" || now.Sub(r.At) > maxAge {
-		return Reading{State: v2.PowerUnknown, At: r.At}
-	}
-	return r
-}
 
 // ReadyCondition is the kubeNode's Ready condition, or nil.
 func ReadyCondition(kubeNode *corev1.Node) *corev1.NodeCondition {

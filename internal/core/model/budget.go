@@ -37,6 +37,8 @@ const (
 	Cordons              // cluster-autoscaler taints the kubeNode and cordons it
 	PodsBound            // a pod is bound to the machine
 	Polls                // the machine's own switch is read
+	Stuck                // it is read, and says what it said before, or does not answer
+	Falsehoods           // it is read, and says the opposite of what is true
 	kinds
 )
 

@@ -6,8 +6,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
 )
+
+// ahead is by how much the power observer's clock may be before the manager's, unnoticed.
+const ahead = 8 * time.Second
+
+func opposite(state v2.PowerState) v2.PowerState {
+	if state == v2.PowerOn {
+		return v2.PowerOff
+	}
+	return v2.PowerOn
+}
 
 // metalEvents are what the machine and its kubelet do by themselves.
 func metalEvents() []event {
@@ -35,8 +46,19 @@ func metalEvents() []event {
 			options: when(func(s *State) bool { return s.Metal.On }), happen: func(s *State, _ uint8) { s.Metal = s.Metal.stopped(Works) }},
 		{name: "somebody presses the power button", kind: Rises,
 			options: when(func(s *State) bool { return !s.Metal.On }), happen: func(s *State, _ uint8) { s.Metal = s.Metal.started(Works) }},
-		{name: "the machine's switch is read", kind: Polls,
-			options: when(func(s *State) bool { return !s.Reading.At.Equal(s.Now) }), happen: func(s *State, _ uint8) { s.poll() }},
+		{name: "the machine's switch is read", kind: Polls, options: when((*State).readable),
+			happen: func(s *State, _ uint8) { s.read(s.Metal.power(), 0) }},
+		{name: "the machine's switch is read by a clock that is ahead", kind: Polls, options: when((*State).readable),
+			happen: func(s *State, _ uint8) { s.read(s.Metal.power(), ahead) }},
+		{name: "the machine's switch says again what is not true any more", kind: Stuck,
+			options: when(func(s *State) bool { return s.readable() && s.Said != "" && s.Said != s.Metal.power() }),
+			happen:  func(s *State, _ uint8) { s.read(s.Said, 0) }},
+		{name: "the machine's switch tells the opposite of what is true", kind: Falsehoods,
+			options: when((*State).readable),
+			happen:  func(s *State, _ uint8) { s.read(opposite(s.Metal.power()), 0) }},
+		{name: "the machine's switch does not answer", kind: Stuck,
+			options: when(func(s *State) bool { return s.readable() && s.said() != "" && s.said() != v2.PowerUnknown }),
+			happen:  func(s *State, _ uint8) { s.read(v2.PowerUnknown, 0) }},
 	}
 }
 

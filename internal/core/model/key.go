@@ -51,7 +51,8 @@ func (k *keyer) sum() Key {
 func (k *keyer) world(s *State) {
 	k.buf, k.names, k.now = k.buf[:0], k.names[:0], s.Now
 	k.objects(&s.Objects)
-	k.bools(s.Metal.On, s.Metal.Registered, s.Metal.Heard, s.Terminating, s.Ghost.Stripped, s.Ghost.Unseen)
+	k.bools(s.Metal.On, s.Metal.Registered, s.Metal.Heard, s.Terminating, s.Ghost.Stripped, s.Ghost.Unseen, s.Ghost.Misread)
+	k.word(string(s.Said))
 	k.time(s.Braked)
 	k.len(len(s.Ghost.Startups))
 	for _, uid := range s.Ghost.Startups {
@@ -90,8 +91,6 @@ func (k *keyer) objects(o *Objects) {
 	for _, pod := range o.Pods {
 		k.bools(pod.Labels[stubborn] != "")
 	}
-	k.word(string(o.Reading.State))
-	k.time(o.Reading.At)
 }
 
 func (k *keyer) len(n int) { k.buf = append(k.buf, byte(n)) }
@@ -244,7 +243,12 @@ func (k *keyer) slot(n *v2.Node) {
 		k.at(u.LastShutdownAttemptAt)
 		k.records(u.Jobs, false)
 	}
-	k.bools(s.LastStartupTime != nil, s.LastShutdownTime != nil)
+	k.bools(s.LastStartupTime != nil, s.LastShutdownTime != nil, s.PowerReading != nil)
+	if p := s.PowerReading; p != nil {
+		k.word(string(p.State))
+		k.at(&p.Since)
+		k.at(&p.ObservedAt)
+	}
 	k.conditions(s.Conditions, n.Generation, false)
 }
 
@@ -294,8 +298,7 @@ func (k *keyer) leader(s *State) {
 	c := s.Leader
 	k.time(c.In.Now)
 	k.len(c.Done)
-	observed := Objects{Slot: c.In.Slot, Claims: c.In.Claims, Jobs: c.In.Jobs, KubeNode: c.In.KubeNode, Group: c.In.Group,
-		Reading: c.In.OutOfBand}
+	observed := Objects{Slot: c.In.Slot, Claims: c.In.Claims, Jobs: c.In.Jobs, KubeNode: c.In.KubeNode, Group: c.In.Group}
 	k.objects(&observed)
 	current := Objects{Claims: make([]*v2.NodeClaim, 0, len(c.In.Claims))}
 	if observed.Slot != nil {

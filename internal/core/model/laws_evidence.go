@@ -22,6 +22,7 @@ func evidenceLaws() []Law {
 		{Name: "silence from before removes no kubeNode whose kubelet reported in this boot, seen or not", decision: keepsUnseen},
 		{Name: "off is believed only after a shutdown Job of the reversal started", decision: offByJob},
 		{Name: "a switch that says on forbids to believe in off", decision: switchForbids},
+		{Name: "a switch's off is believed only as news of the shutdown", decision: switchTellsNews},
 		{Name: "a reversal ends in the observation in which the evidence says off", decision: believesAtOnce},
 		{Name: "evidence in hand beats the clock", decision: evidenceFirst},
 		{Name: "a machine is newly said to be on, ready or unclaimed only while its kubelet reports", change: saidTruly},
@@ -35,7 +36,7 @@ func evidenceLaws() []Law {
 func words(text string) []string { return strings.Fields(text) }
 
 func fresh(in slot.Input) v2.PowerState {
-	return in.OutOfBand.Fresh(in.Now, in.Policy.ReadingMaxAge).State
+	return facts.ReadingOf(in.Slot).Fresh(in.Now, in.Policy).State
 }
 
 func keepsKubeNode(t *Transition) string {

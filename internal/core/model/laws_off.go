@@ -46,12 +46,11 @@ func newestOwing(in slot.Input) *v2.NodeClaim {
 // evidentlyOff says which of the three clauses holds, on what had been saved before this observation.
 func evidentlyOff(in slot.Input, jobs []v2.JobRecord) string {
 	first, succeeded := shutdowns(jobs)
-	reading := in.OutOfBand.Fresh(in.Now, in.Policy.ReadingMaxAge)
 	since := func(t, start time.Time) bool { return !t.Before(start) }
 	switch settled := in.Now.Add(-in.Policy.ShutdownSettle); {
-	case first.IsZero() || reading.State == v2.PowerOn:
+	case first.IsZero() || fresh(in) == v2.PowerOn:
 		return ""
-	case reading.State == v2.PowerOff && reading.At.After(first):
+	case fresh(in) == v2.PowerOff && newsOfOff(in, first):
 		return "its switch says off"
 	case facts.KubeletOn(in.KubeNode) || in.Slot.Status.PowerState == v2.PowerOn || in.Slot.Status.PowerStateSince == nil:
 		return ""
@@ -63,6 +62,33 @@ func evidentlyOff(in slot.Input, jobs []v2.JobRecord) string {
 		return "it is silent, and a shutdown Job has succeeded"
 	}
 	return ""
+}
+
+// switchTellsNews judges reversals that end on the word of the switch alone.
+func switchTellsNews(in slot.Input, d slot.Decision) string {
+	if d.Slot == nil || d.Slot.Status.PowerState != v2.PowerOff || d.Slot.Status.PowerSource != v2.PowerSourceOutOfBand {
+		return ""
+	}
+	for _, c := range d.Claims {
+		if ends(c) != "ObservedOff" || newerOwes(d, c.Claim) {
+			continue
+		}
+		if first, _ := shutdowns(c.Status.Jobs); fresh(in) != v2.PowerOff || !newsOfOff(in, first) {
+			return wrong("claim %s", c.Claim.Name)
+		}
+	}
+	return ""
+}
+
+// newsOfOff is whether the switch was asked, and while the kubelet reports turned to off, surely later than the Job's start:
+// later by more than two clocks may differ.
+func newsOfOff(in slot.Input, first time.Time) bool {
+	reading := in.Slot.Status.PowerReading
+	surely := first.Add(in.Policy.ClockSkew)
+	if facts.KubeletOn(in.KubeNode) && !reading.Since.After(surely) {
+		return false
+	}
+	return reading.ObservedAt.After(surely)
 }
 
 // shutdowns is when the first shutdown Job started and when the last that succeeded ended.

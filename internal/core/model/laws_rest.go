@@ -43,6 +43,8 @@ func Hidden(s *State) string {
 		return "its group is missing, so it is left as it is"
 	case s.Slot.Status.PowerSource == v2.PowerSourceAssumed:
 		return "assumed off"
+	case s.Ghost.Misread && s.Slot.Status.PowerState == v2.PowerOff && s.KubeNode == nil:
+		return "behind a switch that turned to off and was wrong"
 	case s.heard():
 		return ""
 	case s.Slot.Status.PowerState == v2.PowerOff && s.Slot.Status.LastShutdownTime != nil:

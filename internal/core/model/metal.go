@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -97,10 +98,42 @@ func gateTaint() corev1.Taint {
 // heard is whether the cluster has evidence that the machine is on.
 func (s *State) heard() bool { return facts.KubeletOn(s.KubeNode) }
 
-// poll reads the machine's own switch.
-func (s *State) poll() {
-	s.Reading = facts.Reading{State: v2.PowerOff, At: s.Now}
-	if s.Metal.On {
-		s.Reading.State = v2.PowerOn
+// power is what the machine's switch would say if it were right.
+func (m Metal) power() v2.PowerState {
+	if m.On {
+		return v2.PowerOn
 	}
+	return v2.PowerOff
+}
+
+// read saves what the switch says as the power observer does: into the slot as it is now, whoever else writes it. A
+// reading that fails is not taken for a change. Its clock may be ahead of the manager's.
+func (s *State) read(says v2.PowerState, ahead time.Duration) {
+	at := metav1.NewTime(s.Now.Add(ahead))
+	reading := &v2.PowerReading{State: says, Since: at, ObservedAt: at}
+	former := s.Slot.Status.PowerReading
+	switch {
+	case says != v2.PowerUnknown && (former == nil || says != s.Said):
+		s.Ghost.Misread = s.Ghost.Misread || says == v2.PowerOff && s.Metal.On
+	case former != nil:
+		reading.Since = former.Since
+	}
+	if says != v2.PowerUnknown {
+		s.Said = says
+	}
+	_, err := s.updateSlot(s.Slot, func(n *v2.Node) { n.Status.PowerReading = reading })
+	must(err)
+}
+
+// said is what the saved reading says; empty: there is none.
+func (s *State) said() v2.PowerState {
+	if s.Slot == nil || s.Slot.Status.PowerReading == nil {
+		return ""
+	}
+	return s.Slot.Status.PowerReading.State
+}
+
+// readable is whether a reading of now is news.
+func (s *State) readable() bool {
+	return s.Slot != nil && (s.said() == "" || !s.Slot.Status.PowerReading.ObservedAt.Time.Equal(s.Now))
 }

@@ -50,6 +50,7 @@ func scopes() map[string]Budget {
 		"a gate, a drain and a cordon":  life.With(Taints, 1).With(Cordons, 1).With(PodsBound, 1),
 		"a switch of the machine's own": life.With(Polls, 2).With(BadEffects, 1).With(Silences, 1),
 		"a webhook that is down":        Budget{}.With(Unfilled, 1).With(ClaimDeletes, 1).With(BadEffects, 1).With(BadEnds, 1).With(Wakes, 3).With(Jumps, 1),
+		"a switch that is wrong":        life.With(Polls, 1).With(Stuck, 2).With(Falsehoods, 1).With(BadEffects, 1),
 		"a clock that jumps":            life.With(Jumps, 3).With(BadEffects, 1),
 	}
 }

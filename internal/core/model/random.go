@@ -126,12 +126,13 @@ func episodeBudget(d *dice, t Temperament) Budget {
 	b := Budget{}.With(ProviderClaims, 4).With(HandClaims, 2).With(Marks, 3).With(ClaimDeletes, 1).With(Wakes, 60).With(Jumps, 3).
 		With(BadEffects, 99).With(BadEnds, 4).With(Taints, 4).With(PodsBound, 1).With(Cordons, 1).With(Patches, 1)
 	for _, rare := range []Kind{SlotDeletes, SlotCreates, KubeNodeDeletes, JobDeletes, Strips, Holds, GroupDeletes, Restores,
-		Unfilled, Brakes, Polls, Silences, Returns, Deaths, Rises} {
+		Unfilled, Brakes, Polls, Stuck, Falsehoods, Silences, Returns, Deaths, Rises} {
 		if d.below(4) == 0 {
 			b[rare] = 1
 		}
 	}
 	b[Polls] *= 8 // a switch that can be read is read again and again
+	b[Stuck] *= 4
 	switch t {
 	case DiesWhileReady:
 		b[Deaths] = 2

@@ -34,7 +34,6 @@ type Objects struct {
 	KubeNode *corev1.Node
 	Pods     []*corev1.Pod
 	Group    *v2.Group
-	Reading  facts.Reading
 }
 
 // State is the world at one moment. It is copied by assignment.
@@ -42,6 +41,8 @@ type State struct {
 	Objects
 	Now   time.Time
 	Metal Metal
+	// Said is what the power observer last heard of the switch, and understood.
+	Said v2.PowerState
 	// Terminating is whether the namespace is being deleted.
 	Terminating bool
 	// Cache is what a lagging informer cache still holds, or nil when the cache is up to date.
@@ -69,6 +70,8 @@ type Ghost struct {
 	Stripped bool
 	// Unseen is whether a Job was deleted by hand before its uid was recorded: nothing can tell that it ever was.
 	Unseen bool
+	// Misread is whether the switch turned to off, in its words, while the machine ran.
+	Misread bool
 }
 
 // New is a world with one slot, its group, and a machine that is off.
@@ -121,7 +124,7 @@ func (o *Objects) input(now time.Time, terminating bool) slot.Input {
 	in := slot.Input{
 		Now: now, Namespace: namespace, Name: machine,
 		Slot: o.Slot, Group: o.groupInForce(), Policy: o.policy(), Claims: o.Claims, Jobs: o.Jobs,
-		OutOfBand: o.Reading, AlwaysOn: true,
+		AlwaysOn: true,
 	}
 	if o.Slot != nil {
 		in.KubeNode = o.KubeNode

@@ -65,6 +65,9 @@ type Policy struct {
 	PowerConflict time.Duration
 	// ReadingMaxAge is the age past which an out-of-band reading counts as unknown (5m).
 	ReadingMaxAge time.Duration
+	// ClockSkew is how far the clock of the power observer may differ from the manager's (10s). A reading from further in the
+	// future counts as unknown, and one counts as later than a time only when it is later by more than this.
+	ClockSkew time.Duration
 	// JobPatience is how long a lifecycle Job may be without a running container before somebody is told (1m): an image
 	// takes that long at times.
 	JobPatience time.Duration
@@ -124,6 +127,7 @@ func Default() Policy {
 		SupersedeSettle:     10 * time.Second,
 		PowerConflict:       2 * time.Minute,
 		ReadingMaxAge:       5 * time.Minute,
+		ClockSkew:           10 * time.Second,
 		JobPatience:         time.Minute,
 		StaleTaint:          10 * time.Minute,
 		ClaimTTL:            time.Hour,

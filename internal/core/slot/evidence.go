@@ -17,9 +17,12 @@ import (
 // readPower reads whether the machine is on, and since when it has been silent. Silence begins at the first observation
 // that differs, stamped on the slot by our clock: no other clock is compared with ours.
 func (r *run) readPower() {
-	r.reading = r.in.OutOfBand.Fresh(r.in.Now, r.policy.ReadingMaxAge)
+	r.reading = facts.ReadingOf(r.in.Slot).Fresh(r.in.Now, r.policy)
 	r.power = facts.Power(r.in.KubeNode, r.reading)
 	r.kubeletOn = facts.KubeletOn(r.in.KubeNode)
+	if r.reading.State == v2.PowerOn || r.kubeletOn {
+		r.wake(r.reading.GoesStale(r.policy)) // an off that grows old on a silent machine changes nothing
+	}
 	if r.power == facts.On {
 		return
 	}

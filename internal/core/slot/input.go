@@ -12,7 +12,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
-	"homecluster.dev/autoscaler/internal/core/facts"
 	"homecluster.dev/autoscaler/internal/core/policy"
 )
 
@@ -23,7 +22,7 @@ type Input struct {
 	Now time.Time
 	// Namespace and Name are the key: the slot's name, whether or not the slot exists.
 	Namespace, Name string
-	// Slot is the slot, or nil when it is gone.
+	// Slot is the slot, or nil when it is gone. Its status holds the newest reading of the machine's own switch.
 	Slot *v2.Node
 	// Group is the group that governs the slot now (facts.GroupOf), or nil when it does not exist.
 	Group *v2.Group
@@ -39,8 +38,6 @@ type Input struct {
 	Pods []*corev1.Pod
 	// Budgets are the PodDisruptionBudgets of the namespaces of Pods.
 	Budgets []*policyv1.PodDisruptionBudget
-	// OutOfBand is the newest reading of the machine's own switch; the zero value is "none".
-	OutOfBand facts.Reading
 	// Protected says why the machine must not be shut down as unclaimed nor adopted; empty when it may.
 	Protected string
 	// AlwaysOn is whether a Ready, schedulable kubeNode exists that no slot names.

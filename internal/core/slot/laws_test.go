@@ -35,7 +35,7 @@ func (w *world) checkLaws(before, after Input, d Decision) {
 				shutdowns++
 			}
 		case DeleteKubeNode:
-			if facts.KubeletOn(after.KubeNode) && after.OutOfBand.State != v2.PowerOff {
+			if facts.KubeletOn(after.KubeNode) && facts.ReadingOf(after.Slot).State != v2.PowerOff {
 				w.t.Fatal("law broken: the kubeNode is removed while the evidence says on")
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -91,6 +92,9 @@ func mutants() map[string]mutant {
 		"a machine that is on looks silent":                           seeing(func(in *slot.Input) { in.KubeNode = nil }),
 		"registrations that nobody saw are not read off the kubeNode": seeing(ageKubeNode),
 		"a boot's window ends when the boot does":                     seeing(closeWindows),
+		"what a switch has said all along is news":                    seeing(newsOfOld),
+		"readings never grow old":                                     seeing(func(in *slot.Input) { in.Policy.ReadingMaxAge = 1000 * time.Hour }),
+		"clocks are taken to agree":                                   seeing(func(in *slot.Input) { in.Policy.ClockSkew = 0 }),
 		"unfinished Jobs are not seen":                                seeing(func(in *slot.Input) { in.Jobs = nil }),
 	}
 	for _, stage := range slot.Stages() {
@@ -100,6 +104,15 @@ func mutants() map[string]mutant {
 		all["off rule without: "+clause] = mutant{step: slot.StepWithoutOffClause(clause), rules: model.TheRules()}
 	}
 	return all
+}
+
+// newsOfOld makes every reading look like the first that said so.
+func newsOfOld(in *slot.Input) {
+	if in.Slot == nil || in.Slot.Status.PowerReading == nil {
+		return
+	}
+	in.Slot = in.Slot.DeepCopy()
+	in.Slot.Status.PowerReading.Since = in.Slot.Status.PowerReading.ObservedAt
 }
 
 func ignoreDeletion(in *slot.Input) {

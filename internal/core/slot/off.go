@@ -64,9 +64,9 @@ func (r *run) believedOff(v *reversal) *offBelief {
 func (r *run) switchedOn() bool { return r.reading.State == v2.PowerOn }
 
 // switchedOff is clause (a): the machine's own switch says off, read after a shutdown Job started, even while the
-// kubeNode still says Ready.
+// kubeNode still says Ready, if it turned to off since that start.
 func (r *run) switchedOff(_ *reversal, first time.Time) *offBelief {
-	if r.reading.State != v2.PowerOff || !r.reading.At.After(first) {
+	if !r.reading.SaysOffAfter(first, r.kubeletOn, r.policy) {
 		return nil
 	}
 	return &offBelief{source: v2.PowerSourceOutOfBand, removeKubeNode: true,

@@ -59,10 +59,8 @@ func commands() map[string]command {
 		"tick":    func(w *world, args []string, _ *datadriven.TestData) { w.tick(args[0]) },
 		"job":     func(w *world, args []string, d *datadriven.TestData) { w.job(args[0], args[1], d.Input) },
 		"kubelet": func(w *world, args []string, _ *datadriven.TestData) { w.kubeletSays(args) },
-		"switch": func(w *world, args []string, _ *datadriven.TestData) {
-			w.reading = facts.Reading{State: v2.PowerState(args[0]), At: w.now}
-		},
-		"delete": func(w *world, args []string, _ *datadriven.TestData) { w.deleteNamed(args) },
+		"switch":  func(w *world, args []string, _ *datadriven.TestData) { w.switchSays(args) },
+		"delete":  func(w *world, args []string, _ *datadriven.TestData) { w.deleteNamed(args) },
 		"delete-nodes": func(w *world, args []string, _ *datadriven.TestData) {
 			request := &w.claim(args[0]).Spec.Request
 			request.Call, request.Nodes = v2.CallDeleteNodes, []string{worldNode}
@@ -188,6 +186,27 @@ func (w *world) kubeletSays(args []string) {
 	default:
 		w.t.Fatalf("kubelet: what is %q?", args[0])
 	}
+}
+
+// switchSays saves a reading as the power observer does: since keeps when the switch was first heard to say so. A second
+// word is by how much the observer's clock is ahead.
+func (w *world) switchSays(args []string) {
+	state, at := v2.PowerState(args[0]), w.now
+	if len(args) > 1 {
+		ahead, err := time.ParseDuration(args[1])
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		at = at.Add(ahead)
+	}
+	since := metav1.NewTime(at)
+	if former := w.slot.Status.PowerReading; former != nil && (state == w.said || state == v2.PowerUnknown) {
+		since = former.Since
+	}
+	if state != v2.PowerUnknown {
+		w.said = state
+	}
+	w.slot.Status.PowerReading = &v2.PowerReading{State: state, Since: since, ObservedAt: metav1.NewTime(at), Source: "ipmi 10.0.0.5:623"}
 }
 
 // restore is a backup that brings objects back without their status, with new uids.

@@ -32,9 +32,10 @@ type world struct {
 	kubeNode  *corev1.Node
 	pods      []*corev1.Pod
 	budgets   []*policyv1.PodDisruptionBudget
-	reading   facts.Reading
 	protected string
-	wake      time.Time
+	// said is what the power observer last heard of the switch, and understood.
+	said v2.PowerState
+	wake time.Time
 	// terminating is whether the namespace is being deleted, with all that is in it.
 	terminating bool
 	// down is whether the manager is down: things happen, nothing is decided.
@@ -96,7 +97,7 @@ func (w *world) input() Input {
 	in := Input{
 		Now: w.now, Namespace: "power", Name: worldNode,
 		Slot: w.slot, Claims: w.claims, Jobs: w.jobs, KubeNode: w.kubeNode, Pods: w.pods, Budgets: w.budgets,
-		OutOfBand: w.reading, Protected: w.protected, AlwaysOn: true,
+		Protected: w.protected, AlwaysOn: true,
 		NamespaceTerminating: w.terminating,
 	}
 	in.Group = w.groups[facts.GroupOf(w.slot, w.claims)]
