@@ -35,6 +35,7 @@ var layers = []layer{
 	{"hack/...", []string{"api/...", "config/...", "internal/core/..."}, "what writes documentation reads what is pure"},
 	{"internal/core/...", []string{"api/..."}, "the core decides; it knows neither who observes for it nor who acts"},
 	{"internal/power/...", nil, "the power program runs in a Job beside the operator: it knows protocols, and neither knows the other's code"},
+	{"internal/schema", []string{"config/..."}, "schemas are compared for whoever asks, cluster or manifest"},
 	{"internal/kube", []string{"api/...", "internal/core/..."}, "kube writes objects for everybody and knows none of its callers"},
 	{"internal/metrics", []string{"api/...", "internal/core/..."}, "metrics are recorded by all and know none of them"},
 	{"internal/config", []string{"api/...", "internal/core/..."}, "flags are read before anything is built from them"},
@@ -55,7 +56,7 @@ var below = []string{"api/...", "internal/core/...", "internal/kube", "internal/
 // managed is everything of ours but the power program, whose credentials and protocols stay out of the manager's process.
 var managed = []string{
 	"api/...", "proto/...", "config/...", "internal/core/...", "internal/kube", "internal/metrics", "internal/config", "internal/certs",
-	"internal/controller/...", "internal/provider/...", "internal/webhook/...",
+	"internal/schema", "internal/controller/...", "internal/provider/...", "internal/webhook/...",
 }
 
 // ban forbids packages that match From to import what matches Imports.

@@ -5,18 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/config"
 	"homecluster.dev/autoscaler/internal/kube"
 )
@@ -26,12 +22,10 @@ const (
 	awaitEvery = 2 * time.Second
 	// answerWithin bounds one look.
 	answerWithin = 10 * time.Second
-	// watchServed is how often a running manager looks whether its kinds are still served.
-	watchServed = 30 * time.Second
 )
 
-// await waits, for a bounded time, until the API server answers, has the namespace, serves our kinds and grants our
-// rights. What is missing is told by the readiness probe at once, and is the error in the end.
+// await waits, for a bounded time, until the API server answers, has the namespace, serves our kinds as we know them, and
+// grants our rights. What is missing is told by the readiness probe at once, and is the error in the end.
 func (m *Manager) await(ctx context.Context) error {
 	look, err := newLook(m)
 	if err != nil {
@@ -69,6 +63,8 @@ type look struct {
 	clients   kubernetes.Interface
 	reader    client.Reader
 	config    config.Config
+	// fitting is where schemas of our kinds were published that are new enough.
+	fitting string
 }
 
 func newLook(m *Manager) (*look, error) {
@@ -88,7 +84,7 @@ func newLook(m *Manager) (*look, error) {
 
 // fit is nil when the manager can work here; else it says, on one line, what a person has to do.
 func (l *look) fit(ctx context.Context) error {
-	for _, ask := range []func(context.Context) error{l.reachable, l.hasNamespace, l.served, l.permitted} {
+	for _, ask := range []func(context.Context) error{l.reachable, l.hasNamespace, l.served, l.current, l.permitted} {
 		if err := ask(ctx); err != nil {
 			return l.explain(err)
 		}
@@ -112,38 +108,11 @@ func (l *look) hasNamespace(ctx context.Context) error {
 	return nil
 }
 
-// ErrUnserved is an API server that does not serve our kinds.
-var ErrUnserved = errors.New("install the CustomResourceDefinitions: kubectl apply -f config/crd (or the Helm chart)")
-
-// ourKinds are the plural names of our kinds.
-var ourKinds = []string{"groups", "nodeclaims", "nodes"}
-
-func (l *look) served(context.Context) error {
-	list, err := l.kinds.ServerResourcesForGroupVersion(v2.GroupVersion.String())
-	if err != nil && kube.Classify(err) != kube.Gone {
-		return err
-	}
-	var missing []string
-	for _, kind := range ourKinds {
-		if err != nil || !serves(list, kind) || !serves(list, kind+"/status") {
-			missing = append(missing, kind+"."+v2.GroupVersion.Group)
-		}
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("the API server does not serve %s in version %s: %w", strings.Join(missing, ", "), v2.GroupVersion.Version, ErrUnserved)
-	}
-	return nil
-}
-
-func serves(list *metav1.APIResourceList, resource string) bool {
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource })
-}
-
 // explain puts an API error into words for whoever set this up.
 func (l *look) explain(err error) error {
 	var transport *url.Error
 	switch {
-	case errors.Is(err, ErrUnserved):
+	case unfit(err):
 		return err
 	case errors.As(err, &transport):
 		return fmt.Errorf("the API server at %s does not answer: %w", l.host, transport.Err)
@@ -151,31 +120,4 @@ func (l *look) explain(err error) error {
 		return fmt.Errorf("the API server at %s refuses us: %w", l.host, err)
 	}
 	return err
-}
-
-// stayServed ends the manager when its kinds are no longer served: with every object of ours out of sight, whatever it
-// decided would be wrong. Two looks in a row must agree, and only a definite answer counts.
-func (m *Manager) stayServed(ctx context.Context) error {
-	look, err := newLook(m)
-	if err != nil {
-		return err
-	}
-	for before := false; ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-m.clock.After(watchServed):
-		}
-		err := look.served(ctx)
-		unserved := errors.Is(err, ErrUnserved)
-		if unserved && before {
-			return err
-		}
-		if unserved {
-			m.ready.not(err.Error())
-		} else if before {
-			m.ready.when(m.answers)
-		}
-		before = unserved
-	}
 }

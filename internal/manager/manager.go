@@ -115,7 +115,7 @@ func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 }
 
 // Run waits for an API server that serves and permits what is needed, then decides until the context ends. Until then,
-// and whenever our kinds are not served, the manager is not ready, says why, and powers nothing.
+// and whenever our kinds are not served as we know them, the manager is not ready, says why, and powers nothing.
 func (m *Manager) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -143,7 +143,7 @@ func (m *Manager) run(ctx context.Context) error {
 	// Beside the manager and not in it: a kind that goes away while the caches fill would keep it from ever looking.
 	go func() { stop(m.stayServed(ctx)) }()
 	err = mgr.Start(ctx)
-	if cause := context.Cause(ctx); errors.Is(cause, ErrUnserved) {
+	if cause := context.Cause(ctx); unfit(cause) {
 		return cause
 	}
 	if err != nil {

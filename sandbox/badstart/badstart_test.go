@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,18 +21,22 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	clock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/config/crd"
 	"homecluster.dev/autoscaler/internal/config"
 	"homecluster.dev/autoscaler/internal/manager"
 	"homecluster.dev/autoscaler/sandbox/controlplane"
 	"homecluster.dev/autoscaler/sandbox/controlplane/pki"
+	"homecluster.dev/autoscaler/sandbox/controlplane/proxy"
 )
 
 // binary is the manager's command, built once.
@@ -85,7 +91,7 @@ func TestABadStartOnARealAPIServerIsOneClearLine(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	const install = ": install the CustomResourceDefinitions: kubectl apply -f config/crd (or the Helm chart)"
+	const install = ": install the CustomResourceDefinitions: kubectl apply --server-side --force-conflicts -f config/crd/bases (or the Helm chart)"
 	w.fails("none of our kinds is served", cp.Config(), "home", "the API server does not serve groups.infra.homecluster.dev, "+
 		"nodeclaims.infra.homecluster.dev, nodes.infra.homecluster.dev in version v2alpha1"+install)
 
@@ -107,6 +113,20 @@ func TestABadStartOnARealAPIServerIsOneClearLine(t *testing.T) {
 		"get mutatingwebhookconfigurations.admissionregistration.k8s.io, patch mutatingwebhookconfigurations.admissionregistration.k8s.io, "+
 		"get validatingwebhookconfigurations.admissionregistration.k8s.io, patch validatingwebhookconfigurations.admissionregistration.k8s.io, "+
 		"create tokenreviews.authentication.k8s.io, create subjectaccessreviews.authorization.k8s.io")
+
+	w.older("nodes", "spec.watts", "status.powerState")
+	const outdated = "the API server's definition of nodes.infra.homecluster.dev lacks spec.watts, status.powerState: they are older than " +
+		"this manager; replace the CustomResourceDefinitions by those of this release: kubectl apply --server-side --force-conflicts " +
+		"-f config/crd/bases (or the Helm chart)"
+	w.fails("our kinds are served as an older release had them", cp.Config(), "home", outdated)
+	w.waits("a manager that waits for newer definitions writes nothing and says why", outdated)
+	if err := cp.InstallCRDs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.endsWith("a running manager's kinds become older", func() { w.older("nodes", "spec.watts", "status.powerState") }, outdated)
+	if err := cp.InstallCRDs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 
 	w.endsWith("a running manager's kind goes away", func() { w.uninstall("nodes") },
 		"the API server does not serve nodes.infra.homecluster.dev in version v2alpha1"+install)
@@ -135,6 +155,77 @@ func (w world) uninstall(plural string) {
 	if err != nil {
 		w.t.Fatalf("%s are still served: %v", plural, err)
 	}
+}
+
+// older takes fields out of a definition of ours, as an earlier release may not have had them.
+func (w world) older(plural string, fields ...string) {
+	w.t.Helper()
+	name := v2.GroupVersion.Group + "_" + plural + ".yaml"
+	text, err := crd.Bases.ReadFile("bases/" + name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &definition.Object); err != nil {
+		w.t.Fatal(err)
+	}
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	version, _ := versions[0].(map[string]any)
+	for _, field := range fields {
+		path := []string{"schema", "openAPIV3Schema"}
+		for step := range strings.SplitSeq(field, ".") {
+			path = append(path, "properties", step)
+		}
+		if _, found, _ := unstructured.NestedMap(version, path...); !found {
+			w.t.Fatalf("there is no field %s to take out", field)
+		}
+		unstructured.RemoveNestedField(version, path...)
+	}
+	_ = unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions")
+	if text, err = yaml.Marshal(definition.Object); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.cp.InstallCRDsFrom(w.t.Context(), fstest.MapFS{name: &fstest.MapFile{Data: text}}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// waits runs a manager that cannot start yet, and compares what its readiness probe says. It must not write anything.
+func (w world) waits(name, want string) {
+	w.t.Run(name, func(t *testing.T) {
+		between, err := proxy.Start(w.cp.Config(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(between.Close)
+		m, err := manager.New(between.Config(), w.config(), manager.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		want, said := "not ready: "+want+"\n", ""
+		err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			_, said = ask(ctx, m.ProbeAddress())
+			return said == want, nil
+		})
+		if err != nil {
+			t.Error(cmp.Diff(want, said))
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		for _, write := range between.Writes() {
+			t.Errorf("it wrote: %s", write)
+		}
+	})
+}
+
+func (w world) config() config.Config {
+	return config.Config{Namespace: "home", GRPCAddress: "127.0.0.1:0", GRPC: config.GRPC{Insecure: true},
+		MetricsAddress: config.Off, ProbeAddress: "127.0.0.1:0", StartTimeout: time.Minute}
 }
 
 type world struct {
@@ -189,15 +280,15 @@ func (w world) fails(name string, as *rest.Config, namespace, want string) {
 func (w world) endsWith(name string, happens func(), want string) {
 	w.t.Run(name, func(t *testing.T) {
 		steps := clock.NewFakeClock(time.Now())
-		m, err := manager.New(w.cp.Config(), config.Config{Namespace: "home", GRPCAddress: "127.0.0.1:0",
-			GRPC: config.GRPC{Insecure: true}, MetricsAddress: config.Off, ProbeAddress: "127.0.0.1:0", StartTimeout: time.Minute}, manager.Options{Clock: steps})
+		m, err := manager.New(w.cp.Config(), w.config(), manager.Options{Clock: steps})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- m.Run(t.Context()) }()
 		err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			return ready(ctx, m.ProbeAddress()), nil
+			code, _ := ask(ctx, m.ProbeAddress())
+			return code == http.StatusOK, nil
 		})
 		if err != nil {
 			t.Fatalf("never ready: %v", err)
@@ -220,17 +311,22 @@ func (w world) endsWith(name string, happens func(), want string) {
 	})
 }
 
-func ready(ctx context.Context, address string) bool {
+// ask reads a readiness probe.
+func ask(ctx context.Context, address string) (code int, text string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 	if err != nil {
-		return false
+		return 0, err.Error()
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false
+		return 0, err.Error()
 	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(body)
 }
 
 func (w world) user(name string) *rest.Config {

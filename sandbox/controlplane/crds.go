@@ -2,6 +2,8 @@ package controlplane
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"time"
@@ -11,10 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/config/crd"
+	schemas "homecluster.dev/autoscaler/internal/schema"
 )
 
 // fieldManager owns what the sandbox applies.
@@ -23,7 +28,8 @@ const fieldManager = "homelab-autoscaler-sandbox"
 // crdTimeout bounds the wait for a definition to be served; it takes about a second.
 const crdTimeout = time.Minute
 
-// InstallCRDs installs or updates the project's CustomResourceDefinitions and returns once their objects can be listed.
+// InstallCRDs installs or updates the project's CustomResourceDefinitions and returns once their objects can be listed
+// and their schemas are published: a manager asks for both.
 func (cp *ControlPlane) InstallCRDs(ctx context.Context) error {
 	return cp.InstallCRDsFrom(ctx, crd.Bases)
 }
@@ -53,6 +59,9 @@ func (cp *ControlPlane) InstallCRDsFrom(ctx context.Context, files fs.FS) error 
 	}
 	for _, definition := range definitions {
 		if err := cp.waitServed(ctx, client, definition); err != nil {
+			return err
+		}
+		if err := cp.waitPublished(ctx, definition); err != nil {
 			return err
 		}
 	}
@@ -107,6 +116,44 @@ func (cp *ControlPlane) waitServed(ctx context.Context, client clientset.Interfa
 		}
 		return nil
 	}, "waiting for %s to be served", definition.Name)
+}
+
+// waitPublished waits until the schemas of a definition are published as it has them, which takes a second longer.
+func (cp *ControlPlane) waitPublished(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition) error {
+	kinds, err := discovery.NewDiscoveryClientForConfig(cp.admin)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	return poll(ctx, func(ctx context.Context) error {
+		for _, version := range definition.Spec.Versions {
+			if !version.Served {
+				continue
+			}
+			path := "/openapi/v3/apis/" + definition.Spec.Group + "/" + version.Name
+			text, err := kinds.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+			if err != nil {
+				return err
+			}
+			var document, wanted schemas.Schema
+			if err := errors.Join(json.Unmarshal(text, &document), convert(version.Schema.OpenAPIV3Schema, &wanted)); err != nil {
+				return err
+			}
+			published, known := schemas.Published(document, definition.Spec.Group, version.Name)[definition.Spec.Names.Kind]
+			if !known || len(schemas.Lacks(wanted, published))+len(schemas.Lacks(published, wanted)) > 0 && definition.Spec.Group == v2.GroupVersion.Group {
+				return fmt.Errorf("%s publishes another schema of %s", path, definition.Spec.Names.Kind)
+			}
+		}
+		return nil
+	}, "waiting for the schema of %s to be published", definition.Name)
+}
+
+// convert reads a value as JSON has it.
+func convert(value, into any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
 }
 
 // notEstablished says why a definition is not established, or nothing if it is.
