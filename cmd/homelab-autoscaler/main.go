@@ -23,44 +23,46 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
 }
 
-func run(ctx context.Context, args []string, out, complaints io.Writer) int {
-	if len(args) > 0 && args[0] == config.CloudConfigCommand {
-		return cloudConfig(args[1:], out, complaints)
+func run(ctx context.Context, args []string, s streams) int {
+	if len(args) > 0 {
+		if other, known := commandNamed(args[0]); known {
+			return other(ctx, args[1:], s)
+		}
 	}
 	c, err := config.Parse(args, config.Process())
 	switch {
 	case errors.Is(err, config.ErrHelp):
-		return say(out, config.Usage())
+		return say(s.out, config.Usage())
 	case err != nil:
-		return complain(complaints, err, exitUsage)
+		return complain(s.complaints, err, exitUsage)
 	case c.Version:
-		return say(out, manager.Version()+"\n")
+		return say(s.out, manager.Version()+"\n")
 	}
 	if err := manager.Run(ctx, c); err != nil {
-		return complain(complaints, err, exitFailed)
+		return complain(s.complaints, err, exitFailed)
 	}
 	return 0
 }
 
 // cloudConfig writes the file by which cluster-autoscaler finds the provider.
-func cloudConfig(args []string, out, complaints io.Writer) int {
+func cloudConfig(_ context.Context, args []string, s streams) int {
 	c, err := config.ParseCloudConfig(args)
 	switch {
 	case errors.Is(err, config.ErrHelp):
-		return say(out, config.CloudConfigUsage())
+		return say(s.out, config.CloudConfigUsage())
 	case err != nil:
-		return complain(complaints, err, exitUsage)
+		return complain(s.complaints, err, exitUsage)
 	}
 	text, err := c.YAML()
 	if err != nil {
-		return complain(complaints, err, exitFailed)
+		return complain(s.complaints, err, exitFailed)
 	}
-	return say(out, text)
+	return say(s.out, text)
 }
 
 // say prints what was asked for.

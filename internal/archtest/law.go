@@ -47,6 +47,10 @@ var layers = []layer{
 	{"cmd/power", []string{"internal/power/..."}, "the power program is small and starts at once: it takes nothing of the operator along"},
 	{"internal/plugin/...", []string{"api/...", "internal/core/...", "internal/kube"}, "the plugin is a person's hand: it meets the operator on the API server"},
 	{"cmd/kubectl-homelab", []string{"internal/plugin/..."}, "the plugin is a program of its own"},
+	{"internal/convert", []string{"api/...", "config/...", "internal/core/...", "internal/schema"}, "manifests are converted as text, without a cluster"},
+	{"internal/preflight", []string{"api/...", "internal/core/...", "internal/kube", "internal/schema"}, "preflight reads a cluster in which no manager of ours need run"},
+	{"cmd/homelab-autoscaler", []string{"internal/config", "internal/manager/...", "internal/convert", "internal/preflight"},
+		"main turns flags into a manager and runs it, or one of its commands"},
 	{"cmd/...", []string{"api/...", "internal/config", "internal/manager/..."}, "main turns flags into a manager and runs it"},
 }
 

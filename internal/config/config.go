@@ -47,6 +47,16 @@ type Config struct {
 	Version bool
 }
 
+// The first arguments that ask for something else than a run, beside CloudConfigCommand.
+const (
+	// PreflightCommand reads a cluster before an upgrade.
+	PreflightCommand = "preflight"
+	// ConvertCommand rewrites manifests of the former version of our API.
+	ConvertCommand = "convert"
+	// MergedCRDsCommand writes CustomResourceDefinitions that serve both versions.
+	MergedCRDsCommand = "merged-crds"
+)
+
 // Off as an HTTP address switches the endpoint off.
 const Off = "0"
 
@@ -97,7 +107,11 @@ func Usage() string {
 	flags := c.flags(&level)
 	flags.SetOutput(&out)
 	out.WriteString("homelab-autoscaler turns machines on when pods need them and off when they do not.\n" +
-		"homelab-autoscaler " + CloudConfigCommand + " writes the file by which cluster-autoscaler finds it; see its --help.\n\nFlags:\n")
+		"Instead, by its first argument, each with a --help of its own:\n" +
+		"  " + CloudConfigCommand + "  writes the file by which cluster-autoscaler finds it\n" +
+		"  " + PreflightCommand + "     says what an upgrade from 0.1 would break, and how to mend it\n" +
+		"  " + ConvertCommand + "       rewrites manifests of v1alpha1 for v2alpha1\n" +
+		"  " + MergedCRDsCommand + "   writes definitions that serve both versions\n\nFlags:\n")
 	flags.PrintDefaults()
 	return out.String()
 }
