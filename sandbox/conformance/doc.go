@@ -9,5 +9,6 @@
 //
 // By default the suite runs against this project's own provider, in process and as the built binary, in plaintext and by
 // mutual TLS. The package's other tests are this project's alone: what calls leave on the API server, two providers
-// hammered on one group, and random sequences with the controller running.
+// hammered on one group (-conformance.calls says how often), and random sequences with the controller running
+// (-conformance.sequence says for how long; each prints the seed that -conformance.seed plays again).
 package conformance
