@@ -86,12 +86,39 @@ func (r *run) pool(want Pool) (string, error) {
 	})
 }
 
-// playground is a group that may be scaled: fresh from the Ground, or the one that was named.
+// playground is a group that may be scaled: fresh from the Ground, or the one that was named, once it has a machine to
+// give. One that a case before gave back may have to go down first.
 func (r *run) playground(machines int) (string, error) {
 	if r.suite.Ground != nil {
 		return r.pool(Pool{Machines: machines})
 	}
-	return r.suite.Group, nil
+	group := r.suite.Group
+	return group, r.until(fmt.Sprintf("group %q has a machine to give", group), func() string {
+		groups, err := r.groups()
+		if err != nil {
+			return err.Error()
+		}
+		target, err := r.target(group)
+		switch {
+		case err != nil:
+			return err.Error()
+		case groups[group].GetMaxSize() <= target:
+			return fmt.Sprintf("its target size is %d, and its maxSize %d", target, groups[group].GetMaxSize())
+		}
+		return ""
+	})
+}
+
+// takeBack gives back what was just asked for, and demands the target size that was before. Where machines really boot
+// that may be too late for a decrease, and the boot is deleted.
+func (r *run) takeBack(group, instance string, before int32) {
+	const doing = "taking a request back"
+	err := r.decrease(group, -1)
+	if r.suite.Ground == nil && status.Code(err) == codes.Unavailable {
+		err = r.remove(group, invented(instance, "unregistered"))
+	}
+	r.code(doing, err, codes.OK)
+	r.targetIs(doing, group, before)
 }
 
 func (r *run) increase(group string, delta int32) error {

@@ -31,6 +31,7 @@ var (
 	cert    = flag.String("conformance.cert", "", "`file` with the client's certificate")
 	key     = flag.String("conformance.key", "", "`file` with the key of the client's certificate")
 	group   = flag.String("conformance.group", "", "`id` of a group at rest whose machines may be asked for and given back")
+	within  = flag.Duration("conformance.patience", 0, "how long a machine of that group may take to go down (default 20s)")
 )
 
 // TestConformance judges the provider at -conformance.addr, or this project's own in each of its forms.
@@ -65,6 +66,29 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestAnAddressIsEnough judges a provider of which nothing is known but its address and a group, while its controller is at
+// work and machines boot.
+func TestAnAddressIsEnough(t *testing.T) {
+	h := newHouse(t)
+	h.cp.ResetAfter(t)
+	s := &sequence{house: h}
+	s.furnish()
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	want := 0
+	for _, c := range Cases() {
+		if c.Need == Cluster {
+			want++
+		}
+	}
+	if unjudged := judge(t, s.port, nil, "g"); unjudged != want {
+		t.Errorf("%d cases were not judged, and %d need the cluster's side", unjudged, want)
+	}
+	if len(s.claims()) == 0 {
+		t.Error("no machine was asked for")
+	}
+}
+
 // judge runs every case as a test, and says how many were not judged.
 func judge(t *testing.T, port Port, ground Ground, group string) (unjudged int) {
 	conn, err := port.Dial()
@@ -72,7 +96,7 @@ func judge(t *testing.T, port Port, ground Ground, group string) (unjudged int) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	suite := &Suite{Conn: conn, Ground: ground, Group: group}
+	suite := &Suite{Conn: conn, Ground: ground, Group: group, TellWithin: *within}
 	differing, cases := 0, Cases()
 	for _, c := range cases {
 		t.Run(c.RPC+", "+c.Name, func(t *testing.T) {

@@ -56,13 +56,14 @@ func judgeCleanup(r *run) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.asked(group, 1); err != nil {
+	ids, err := r.asked(group, 1)
+	if err != nil {
 		return err
 	}
 	_, err = r.rpc.Cleanup(r.ctx, &pb.CleanupRequest{})
 	r.code("Cleanup", err, codes.OK)
 	r.targetIs("Cleanup", group, before+1)
-	r.code("taking the request back", r.decrease(group, -1), codes.OK)
+	r.takeBack(group, ids[0], before)
 	return nil
 }
 

@@ -68,8 +68,7 @@ func judgeIncrease(r *run) error {
 		r.differ("a machine just asked for is told as %s", got)
 	}
 	r.groupIs("the invented node of a listed instance", invented(ids[0], "unregistered"), group)
-	r.code("taking it back", r.decrease(group, -1), codes.OK)
-	r.targetIs("a decrease by 1", group, before)
+	r.takeBack(group, ids[0], before)
 	return nil
 }
 

@@ -68,9 +68,11 @@ type Suite struct {
 	Conn grpc.ClientConnInterface
 	// Ground is the provider's cluster; nil: there is none to be had.
 	Ground Ground
-	// Group is a group that may be scaled, at rest and with a free machine at least, where there is no Ground.
+	// Group is a group that may be scaled, at rest and with a free machine at least, where there is no Ground. Machines of
+	// it are asked for and given back at once, which may well switch them on and off.
 	Group string
-	// TellWithin is how long the provider may take to tell of what happened in its cluster; zero: 20 seconds.
+	// TellWithin is how long the provider may take to tell of what happened in its cluster, and a machine of Group to go
+	// down; zero: 20 seconds.
 	TellWithin time.Duration
 
 	calls tally

@@ -59,7 +59,7 @@ func runStandIn(ctx context.Context, s *Sandbox) (err error) {
 }
 
 func runClusterAutoscaler(ctx context.Context, s *Sandbox, binary string) error {
-	cert, key, err := s.certificates.client("cluster-autoscaler")
+	cert, key, err := s.certificates.client(clientName)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,11 @@ import (
 	"homecluster.dev/autoscaler/sandbox/standin"
 )
 
-// clientNames are who may call the provider.
-const clientNames = "cluster-autoscaler," + standin.UserAgent
+// clientName is the real client's, and that of the certificate that lies ready; clientNames are who may call the provider.
+const (
+	clientName  = "cluster-autoscaler"
+	clientNames = clientName + "," + standin.UserAgent
+)
 
 // certificates secure the provider's port as at home: mutual TLS under an authority of its own.
 type certificates struct {

@@ -73,6 +73,10 @@ func (s *Sandbox) startManager(ctx context.Context, binary string, progress io.W
 	if err != nil {
 		return err
 	}
+	// For a person who wants to call the provider; a client that runs here is given its own.
+	if _, _, err := s.certificates.client(clientName); err != nil {
+		return err
+	}
 	if err := s.plane.InstallWebhooks(ctx, webhooks, Namespace, addresses[3]); err != nil {
 		return err
 	}

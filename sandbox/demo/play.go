@@ -83,6 +83,8 @@ as it has been idle for a while:
   power log                 %[5]s/log, %[5]s/machines
   worker-1's switch         %[9]s
   logs of every part        %[6]s
-  provider (externalgrpc)   %[7]s, mutual TLS, for this sandbox's own client
-`, s.Kubeconfig, Namespace, App, AppNamespace, s.Room.URL(), s.Logs, s.Provider, v2.GroupVersion, s.byHand)
+  provider (externalgrpc)   %[7]s, by mutual TLS
+  a client's certificate    %[10]s/%[11]s.crt and .key, ca.crt
+`, s.Kubeconfig, Namespace, App, AppNamespace, s.Room.URL(), s.Logs, s.Provider, v2.GroupVersion, s.byHand,
+		s.certificates.dir, clientName)
 }
