@@ -58,6 +58,9 @@ type home struct {
 	// patienceOfCalls is how long the client waits for the answer to a call.
 	patienceOfCalls time.Duration
 
+	// stop ends the manager in order.
+	stop func()
+
 	client  *autoscaler
 	started int
 	log     *journal
@@ -100,11 +103,19 @@ func newHomeBehind(t *testing.T, change func(*rest.Config), controlPlanes ...str
 	}
 	address := o.manage(reach)
 	o.tap = newTap(t, address)
+	o.dial(address)
+	t.Cleanup(o.tell)
+	return o
+}
+
+// dial lets the test itself call a provider, once it answers.
+func (o *home) dial(address string) {
+	o.t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		t.Fatal(err)
+		o.t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
+	o.t.Cleanup(func() { _ = conn.Close() })
 	o.rpc = pb.NewCloudProviderClient(conn)
 	o.eventually("the provider answers", func(ctx context.Context) string {
 		if _, err := o.rpc.Refresh(ctx, &pb.RefreshRequest{}); err != nil {
@@ -112,8 +123,6 @@ func newHomeBehind(t *testing.T, change func(*rest.Config), controlPlanes ...str
 		}
 		return ""
 	})
-	t.Cleanup(o.tell)
-	return o
 }
 
 // newAutoscaledHome is a home for the real client; without its binary the test is skipped.
@@ -158,7 +167,7 @@ func (o *home) openRoom(controlPlanes []string) {
 	}
 }
 
-// manage runs the manager until the end of the scenario, and returns its provider's address.
+// manage runs a manager until it is stopped or the scenario ends, and returns its provider's address.
 func (o *home) manage(reach *rest.Config) string {
 	o.t.Helper()
 	// The reserves of a boot's budget are for real machines; what is left of it is the group's.
@@ -174,12 +183,13 @@ func (o *home) manage(reach *rest.Config) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(ctx) }()
-	o.t.Cleanup(func() {
+	o.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			o.t.Errorf("running the manager: %v", err)
 		}
 	})
+	o.t.Cleanup(o.stop)
 	return m.GRPCAddress()
 }
 
