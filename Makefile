@@ -87,10 +87,14 @@ generate: ## Write deepcopy functions, CRDs, RBAC, their copies in the chart, th
 build: ## Build the manager, power and the kubectl plugin into bin, static, with the version that git knows, or VERSION=...
 	go build -trimpath -buildvcs=auto -ldflags '-s -w -X $(module)/internal/manager.version=$(VERSION)' -o bin/ ./cmd/...
 
+.PHONY: plugin-archives
+plugin-archives: ## Pack the kubectl plugin for krew into dist/plugin; VERSION=v1.2.3 URL=https://where/they/will/be
+	go run ./hack/plugin -version='$(VERSION)' -url='$(URL)'
+
 .PHONY: manifests
 manifests: ## Write dist/install.yaml, plain manifests of what the chart installs, private keys included; ARGS="--values=..." changes them
 	hack/manifests dist/install.yaml $(ARGS)
 
 .PHONY: clean
 clean: ## Remove what was built here; what is cached for all checkouts stays
-	rm -rf bin
+	rm -rf bin dist

@@ -64,15 +64,15 @@ func (p *printer) table(header []string, rows [][]string) {
 	_ = w.Flush()
 }
 
-// terminal is whether a person looks at the output, who may like colours and a screen that is drawn anew.
+// terminal is whether a person looks at the output, who may like a screen that is drawn anew.
 func (p *printer) terminal() bool {
 	file, ok := p.Writer.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == ""
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// colour paints text for a person, and leaves it alone for a pipe.
+// colour paints text for a person who has not said NO_COLOR, and leaves it alone for a pipe.
 func (p *printer) colour(code, text string) string {
-	if !p.terminal() {
+	if !p.terminal() || os.Getenv("NO_COLOR") != "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -180,4 +182,41 @@ func TestWatchShowsChanges(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("watch ended with %v", err)
 	}
+}
+
+// TestCompletionOffersSlots asks as a shell does that completes a command line.
+func TestCompletionOffersSlots(t *testing.T) {
+	home := house.New(t).Home(t, house.Options{})
+	s := shell{t, home}
+	for name, tt := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"the slot of a command that wants one": {[]string{"down", ""}, []string{home.Machine, ":4"}},
+		"the slot of a story":                  {[]string{"why", ""}, []string{home.Machine, ":4"}},
+		"no second slot":                       {[]string{"hold", home.Machine, ""}, []string{":4"}},
+		"commands":                             {[]string{"h"}, []string{"help", "history", "hold", ":4"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := s.tryBefore(append([]string{"__complete"}, tt.args[:len(tt.args)-1]...), tt.args[len(tt.args)-1])
+			var offered []string
+			for line := range strings.Lines(out) {
+				if word, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); word != "" && !strings.HasPrefix(word, "Completion ended") {
+					offered = append(offered, word)
+				}
+			}
+			if diff := cmp.Diff(tt.want, offered); diff != "" || err != nil {
+				t.Errorf("offered (-want +got), %v:\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// tryBefore is try for a command whose last word comes after the flags.
+func (s shell) tryBefore(args []string, last string) (string, error) {
+	var out bytes.Buffer
+	command := plugin.New(strings.NewReader(""), &out, io.Discard)
+	command.SetArgs(append(args, "--kubeconfig", s.home.ControlPlane.Kubeconfig(), "-n", s.home.Namespace, last))
+	err := command.ExecuteContext(s.t.Context())
+	return out.String(), err
 }
