@@ -2,6 +2,8 @@ package policy
 
 import (
 	"math"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,6 +42,34 @@ func TestBudgetIsTheSumOfEveryDeadlineOneBootCanSpend(t *testing.T) {
 		if sum == budget {
 			t.Errorf("a proper subset (%b) of the members adds up to the budget", set)
 		}
+	}
+}
+
+// TestEveryDurationIsInTheBudgetOrKnownNotToBeABoots makes whoever adds a deadline say whether a boot can spend it.
+func TestEveryDurationIsInTheBudgetOrKnownNotToBeABoots(t *testing.T) {
+	known := []string{
+		"MaxNodeProvisionTime",                                    // floors the budget
+		"ShutdownJob", "ShutdownSettle", "Drain", "ShutdownPause", // ways down
+		"MachineGone", "UnclaimedGrace", "StaleTaint", "PowerConflict", // machines that are on
+		"StuckThreshold",                                               // a boot without a deadline
+		"JoinMinAge", "JoinPatience", "SupersedeSettle", "JobPatience", // patience within the budget, which ends no boot
+		"ReadingMaxAge", "CoolOffBase", "CoolOffMax", "ClaimTTL", "ErroredFor", // what comes before and after
+		"ClientMargin", // the client's
+	}
+	for _, member := range Default().BudgetMembers() {
+		known = append(known, member.Name)
+	}
+	kind := reflect.TypeFor[Policy]()
+	var have []string
+	for i := range kind.NumField() {
+		if f := kind.Field(i); f.Type == reflect.TypeFor[time.Duration]() {
+			have = append(have, f.Name)
+		}
+	}
+	slices.Sort(known)
+	slices.Sort(have)
+	if diff := cmp.Diff(known, have); diff != "" {
+		t.Errorf("durations of the policy (-known +there):\n%s", diff)
 	}
 }
 
