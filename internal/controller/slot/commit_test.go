@@ -166,6 +166,39 @@ func TestABudgetThatRefusesAnEvictionEndsNothing(t *testing.T) {
 	}
 }
 
+// TestOfMachinesLostAtOnceOneIsGivenUpInEachBudget is a switch that died: eight machines seem to be gone. Of each that has
+// to wait nothing is written, and somebody is told.
+func TestOfMachinesLostAtOnceOneIsGivenUpInEachBudget(t *testing.T) {
+	w := &wire{}
+	c := w.committer(t)
+	budget := policy.Default().EffectiveBudget()
+	for round := range 3 {
+		var givenUp int
+		for range 8 {
+			in, d := everything(w)
+			in.Now = in.Now.Add(time.Duration(round) * budget)
+			w.sent = nil
+			again, err := c.Commit(t.Context(), in, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again.IsZero() {
+				givenUp++
+				continue
+			}
+			if diff := cmp.Diff([]string{told[0], told[1], "event ObservationSuspended"}, w.sent); diff != "" {
+				t.Error(diff)
+			}
+			if want := in.Now.Add(budget); !again.Equal(want) {
+				t.Errorf("it is tried again at %s, want %s", again, want)
+			}
+		}
+		if givenUp != 1 {
+			t.Errorf("%d machines of 8 were given up in budget %d", givenUp, round+1)
+		}
+	}
+}
+
 func TestAnAbsenceThatIsNoneStopsTheCommit(t *testing.T) {
 	for name, test := range map[string]struct {
 		uid     string
