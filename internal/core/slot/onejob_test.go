@@ -1,9 +1,11 @@
 package slot
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -130,4 +132,55 @@ func TestRecordsOutliveCrashesAndNames(t *testing.T) {
 			t.Fatal("it would stay for good")
 		}
 	})
+}
+
+// TestTheNextManagerMakesTheJobThatWasRecorded has the manager die after each status is saved and before the Job is made.
+func TestTheNextManagerMakesTheJobThatWasRecorded(t *testing.T) {
+	boot := func(w *world) { w.newClaim("worker-01-a") }
+	serve := func(w *world) {
+		boot(w)
+		w.settle()
+		w.jobEnds("startup", batchv1.JobComplete, "", 0, "")
+		w.kubelet("True")
+		w.settle()
+	}
+	tests := map[string]struct {
+		prepare func(w *world)
+		// passes is how many decisions come before the one that makes the Job.
+		passes int
+		want   string
+	}{
+		"of a boot":     {boot, 0, "worker-01-a-up-1"},
+		"of a shutdown": {func(w *world) { serve(w); w.delete(w.claim("worker-01-a")) }, 1, "worker-01-a-down-1"},
+		"of a machine nobody claims": {func(w *world) {
+			serve(w)
+			w.claims = nil
+			w.settle()
+			w.now = w.now.Add(2 * time.Minute)
+		}, 1, "worker-01-"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			test.prepare(w)
+			for range test.passes {
+				w.commit(w.step())
+			}
+			d := w.step()
+			made := creates(d)
+			if len(made) != 1 || !strings.HasPrefix(made[0], test.want) {
+				t.Fatalf("creates %v, want %s", made, test.want)
+			}
+			w.commit(Decision{Finalizers: d.Finalizers, Claims: d.Claims, Slot: d.Slot})
+			again := w.step()
+			if diff := cmp.Diff(made, creates(again)); diff != "" {
+				t.Errorf("the next manager creates (-want +got):\n%s", diff)
+			}
+			for _, c := range again.Claims {
+				if was := w.claim(c.Claim.Name).Status; c.Status.Attempt != was.Attempt || len(c.Status.Jobs) != len(was.Jobs) {
+					t.Errorf("it counts the attempt, or records the Job, once more: %+v", c.Status)
+				}
+			}
+		})
+	}
 }
