@@ -76,11 +76,7 @@ func (r *run) startBoot(c *claim) {
 	r.commitFinalizer(c)
 	r.commitSlotFinalizer()
 	c.Status.Attempt = facts.Streak(r.digestBefore(c)) + 1
-	n := int32(1)
-	if last := facts.LastJob(c.Status.Jobs, v2.OperationStartup); last != nil {
-		n = last.N + 1
-	}
-	created := r.newJob(c, v2.OperationStartup, n, c.Name)
+	created := r.newJob(c, v2.OperationStartup, 1, c.Name)
 	c.Status.Jobs = addRecord(c.Status.Jobs, created.record)
 	message := fmt.Sprintf("startup Job %s (attempt %d); committed, no longer cancelable", created.record.Name, c.Status.Attempt)
 	r.claimCondition(c, v2.ConditionLaunched, metav1.ConditionFalse, "StartupJobCreated", "startup Job "+created.record.Name+" has not ended")
