@@ -19,8 +19,8 @@ type Limits struct {
 	Presses int
 	// ForceAfter cuts the power when a soft shutdown was not seen to end within it; nil: never.
 	ForceAfter *time.Duration
-	// CutAfterSoft opens the switch once a soft shutdown was seen to end, for a plug whose machine only starts when
-	// its power returns.
+	// CutAfterSoft opens the switch once a soft shutdown was seen to end, or is seen to have ended before, for a plug whose
+	// machine only starts when its power returns.
 	CutAfterSoft bool
 	// DryRun reads and presses nothing.
 	DryRun bool
@@ -122,7 +122,15 @@ func (p *operation) drive(ctx context.Context, action Action, want State) {
 
 // soft asks for an orderly shutdown once, and cuts the power after a grace where that was asked for.
 func (p *operation) soft(ctx context.Context) {
-	if p.look(ctx, Off) || p.dry(PressSoft) || ctx.Err() != nil {
+	if p.look(ctx, Off) {
+		// Whoever shut it down before may have been stopped before the plug was opened.
+		if p.Limits.CutAfterSoft && !p.Limits.DryRun {
+			p.end(Already, p.Switch.String()+" says off already")
+			p.cut(ctx)
+		}
+		return
+	}
+	if p.dry(PressSoft) || ctx.Err() != nil {
 		return
 	}
 	if p.fault != nil && !p.unreadable() {
