@@ -43,29 +43,40 @@ func lies() []lie {
 	return []lie{
 		{name: "none", verb: "on"},
 		{name: "none", verb: "soft"},
+		{name: "none", verb: "off"},
 		{name: "swallows a power-on", verb: "on", lies: bmc.Lies{SwallowPowerOn: always}},
 		{name: "swallows the first power-on", verb: "on", lies: bmc.Lies{SwallowPowerOn: 1}},
 		{name: "ignores a soft-off", verb: "soft", lies: bmc.Lies{IgnoreSoftOff: always}},
 		{name: "answers late", verb: "on", lies: bmc.Lies{AnswerLate: lasting(300 * time.Millisecond)}},
 		{name: "answers late", verb: "soft", lies: bmc.Lies{AnswerLate: lasting(300 * time.Millisecond)}},
+		{name: "answers late", verb: "off", lies: bmc.Lies{AnswerLate: lasting(300 * time.Millisecond)}},
 		{name: "answers too late", verb: "on", lies: bmc.Lies{AnswerLate: lasting(time.Hour)}},
 		{name: "answers too late", verb: "soft", lies: bmc.Lies{AnswerLate: lasting(time.Hour)}},
+		{name: "answers too late", verb: "off", lies: bmc.Lies{AnswerLate: lasting(time.Hour)}},
 		{name: "answers never", verb: "on", lies: bmc.Lies{AnswerNever: true}},
 		{name: "answers never", verb: "soft", lies: bmc.Lies{AnswerNever: true}},
+		{name: "answers never", verb: "off", lies: bmc.Lies{AnswerNever: true}},
 		{name: "refuses sessions", verb: "on", lies: bmc.Lies{RefuseSessions: always}},
 		{name: "refuses sessions", verb: "soft", lies: bmc.Lies{RefuseSessions: always}},
+		{name: "refuses sessions", verb: "off", lies: bmc.Lies{RefuseSessions: always}},
 		{name: "refuses the first session", verb: "on", lies: bmc.Lies{RefuseSessions: 1}},
 		{name: "tells the wrong state", verb: "on", lies: bmc.Lies{WrongState: true}, blind: true},
 		{name: "tells the wrong state", verb: "soft", lies: bmc.Lies{WrongState: true}, blind: true},
+		{name: "tells the wrong state", verb: "off", lies: bmc.Lies{WrongState: true}, blind: true},
 		{name: "flaps", verb: "on", lies: bmc.Lies{Flap: true}},
+		{name: "flaps", verb: "off", lies: bmc.Lies{Flap: true}},
 		{name: "drops the first packet", verb: "on", lies: bmc.Lies{DropPackets: 1}},
 		{name: "drops the first packet", verb: "soft", lies: bmc.Lies{DropPackets: 1}},
+		{name: "drops the first packet", verb: "off", lies: bmc.Lies{DropPackets: 1}},
 		{name: "rejects the password", verb: "on", lies: bmc.Lies{RejectPassword: true}},
 		{name: "rejects the password", verb: "soft", lies: bmc.Lies{RejectPassword: true}},
+		{name: "rejects the password", verb: "off", lies: bmc.Lies{RejectPassword: true}},
 		{name: "says yes and does nothing", verb: "on", lies: bmc.Lies{DoNothing: always}},
 		{name: "says yes and does nothing", verb: "soft", lies: bmc.Lies{DoNothing: always}},
+		{name: "says yes and does nothing", verb: "off", lies: bmc.Lies{DoNothing: always}},
 		{name: "hangs up after it was done", verb: "on", lies: bmc.Lies{HangUp: 1}},
 		{name: "hangs up after it was done", verb: "soft", lies: bmc.Lies{HangUp: 1}},
+		{name: "hangs up after it was done", verb: "off", lies: bmc.Lies{HangUp: 1}},
 	}
 }
 
@@ -79,7 +90,7 @@ type way struct {
 func ways() []way {
 	both := []string{"on", "soft"}
 	return []way{
-		{bmc.IPMI, bmc.ByIPMI, both}, {bmc.Redfish, bmc.ByRedfish, both}, {bmc.Plug, bmc.ByPlug, []string{"on"}},
+		{bmc.IPMI, bmc.ByIPMI, both}, {bmc.Redfish, bmc.ByRedfish, both}, {bmc.Plug, bmc.ByPlug, []string{"on", "off"}},
 		{bmc.WakeOnLAN, bmc.ByPackets, []string{"on"}}, {bmc.SSH, bmc.ByPackets, []string{"soft"}},
 	}
 }
@@ -92,8 +103,8 @@ type cell struct {
 	line string
 	log  []string
 	on   bool
-	// presses counts what reached the switch, whatever it made of it.
-	presses int
+	// presses counts what reached the switch, whatever it made of it, and rejected the passwords it did not take.
+	presses, rejected int
 }
 
 // TestEveryLieOverEveryProtocol runs the program power against each lie over each protocol that can tell it. What it said is
@@ -140,17 +151,9 @@ func TestEveryLieOverEveryProtocol(t *testing.T) {
 
 // run plays the cell on a bench of its own.
 func (c *cell) run(b *bench) error {
-	if c.verb == "soft" {
-		if err := b.Machine.Press(b.t.Context(), machineroom.ActionOn, "hand"); err != nil {
+	if c.verb != "on" {
+		if err := c.switchOn(b); err != nil {
 			return err
-		}
-		ctx, cancel := context.WithTimeout(b.t.Context(), patience)
-		defer cancel()
-		if _, err := b.Machine.WaitFor(ctx, machineroom.Is(machineroom.BootDone)); err != nil {
-			return err
-		}
-		if c.protocol == bmc.SSH {
-			b.untilReachable(true)
 		}
 	}
 	if err := b.SetLies(c.protocol, c.lies); err != nil {
@@ -167,9 +170,18 @@ func (c *cell) run(b *bench) error {
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	c.line = c.steady(b, lines[len(lines)-1])
 	c.on = b.Machine.Status().On
-	for _, event := range b.room.Log(machineroom.From(string(c.protocol))) {
+	seen := 0
+	for i, event := range b.room.Log(machineroom.From(string(c.protocol))) {
+		if event.Kind == bmc.LiesChanged {
+			seen = i // what was before is how it came to be on
+		}
+	}
+	for _, event := range b.room.Log(machineroom.From(string(c.protocol)))[seen:] {
 		if slices.Contains(pressed, event.Kind) {
 			c.presses++
+		}
+		if event.Kind == bmc.PasswordRejected {
+			c.rejected++
 		}
 		kind := string(event.Kind)
 		if event.Kind != bmc.LiesChanged && event.Kind != machineroom.Silent && !slices.Contains(c.log, kind) {
@@ -177,6 +189,26 @@ func (c *cell) run(b *bench) error {
 		}
 	}
 	return nil
+}
+
+// switchOn brings the machine up by hand: its power button, or its plug.
+func (c *cell) switchOn(b *bench) error {
+	var err error
+	if c.protocol == bmc.Plug {
+		_, _, err = b.web(bmc.Plug).call("GET", "/rpc/Switch.Set?id=0&on=true", "")
+	} else {
+		err = b.Machine.Press(b.t.Context(), machineroom.ActionOn, "hand")
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	_, err = b.Machine.WaitFor(ctx, machineroom.Is(machineroom.BootDone))
+	if c.protocol == bmc.SSH {
+		b.untilReachable(true)
+	}
+	return err
 }
 
 // pressed are the kinds that stand for one press each. A press that was swallowed is not noted as requested.
@@ -222,12 +254,16 @@ func (c *cell) steady(b *bench, line string) string {
 // judge holds what the program said against what happened, and the number of its tries against the bound.
 func (c *cell) judge(t *testing.T) {
 	t.Helper()
-	most := map[string]int{"on": 3, "soft": 1}[c.verb]
+	most := map[string]int{"on": 3, "off": 3, "soft": 1}[c.verb]
 	if c.protocol == bmc.WakeOnLAN {
 		most *= 3 // packets for one press
 	}
 	if c.presses > most {
 		t.Errorf("%s over %s: power %s pressed %d times, not at most %d", c.name, c.protocol, c.verb, c.presses, most)
+	}
+	// One login: an account is locked after a few. That of ssh offers a key and then the password.
+	if logins := map[bmc.Protocol]int{bmc.SSH: 2}[c.protocol]; c.rejected > max(1, logins) {
+		t.Errorf("%s over %s: power %s tried a wrong password %d times", c.name, c.protocol, c.verb, c.rejected)
 	}
 	outcome := outcomeOf(c.code)
 	if c.blind || outcome != power.Done && outcome != power.Already {
