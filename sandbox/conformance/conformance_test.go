@@ -167,8 +167,9 @@ func (h house) form(binary string, secured bool) Port {
 	if secured {
 		port, server = h.certify(port.Address)
 	}
+	var logged string
 	if binary != "" {
-		h.execute(binary, port.Address, server)
+		logged = h.execute(binary, port.Address, server)
 	} else {
 		h.manage(port.Address, server)
 	}
@@ -181,7 +182,22 @@ func (h house) form(binary string, secured bool) Port {
 		_, err := pb.NewCloudProviderClient(conn).Refresh(ctx, &pb.RefreshRequest{})
 		return err == nil
 	})
+	if binary != "" {
+		h.saysWhoMayCall(logged, secured)
+	}
 	return port
+}
+
+// saysWhoMayCall holds the log of a process to the way in which its port is secured.
+func (h house) saysWhoMayCall(logged string, secured bool) {
+	h.t.Helper()
+	text, err := os.ReadFile(logged)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if plain := strings.Contains(string(text), "port is plaintext"); plain == secured {
+		h.t.Errorf("the log says that the port is plaintext: %t", plain)
+	}
 }
 
 func (h house) manage(address string, server config.GRPC) {
@@ -219,7 +235,8 @@ func build(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
-func (h house) execute(binary, address string, server config.GRPC) {
+// execute runs the binary and returns the path of its log.
+func (h house) execute(binary, address string, server config.GRPC) string {
 	h.t.Helper()
 	args := []string{"--kubeconfig=" + h.cp.Kubeconfig(), "--namespace=" + h.namespace, "--leader-elect", "--grpc-bind-address=" + address,
 		"--metrics-bind-address=0", "--health-probe-bind-address=0"}
@@ -246,6 +263,7 @@ func (h house) execute(binary, address string, server config.GRPC) {
 		}
 		_ = logged.Close()
 	})
+	return logged.Name()
 }
 
 // certify makes certificates for both ends, and a client that the server allows by name.

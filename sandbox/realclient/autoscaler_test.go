@@ -115,6 +115,20 @@ func (a *autoscaler) lastLines(n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
+// name is what the client calls itself at the top of its log: "Cluster Autoscaler" and its version.
+func (a *autoscaler) name() string {
+	if a == nil {
+		return "the test itself"
+	}
+	text, err := os.ReadFile(a.log)
+	if err != nil {
+		return err.Error()
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	_, name, _ := strings.Cut(line, "] ")
+	return name
+}
+
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -217,7 +217,7 @@ func (o *home) eventually(what string, missing func(context.Context) string) {
 func (o *home) tell() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	note := []string{"in short: " + o.tap.inShort() + " | " + o.cameOfIt(ctx), "calls of the client:"}
+	note := []string{"in short: " + o.client.name() + ": " + o.tap.inShort() + " | " + o.cameOfIt(ctx), "calls of the client:"}
 	note = append(append(note, o.tap.note()...), "objects:")
 	note = append(note, o.objects(ctx)...)
 	note = append(note, "power log:")
