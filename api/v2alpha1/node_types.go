@@ -73,6 +73,9 @@ const (
 
 // NodeSpec is the configuration of one machine. You write it, usually from Git; the operator only reads it. It never says
 // whether the machine should be on: for that, make a NodeClaim.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.startupPodSpec) || has(self.power) && (has(self.power.ipmi) || has(self.power.redfish) || has(self.power.wakeOnLan) || has(self.power.http) && has(self.power.http.powerOn))",fieldPath=".startupPodSpec",message="is needed unless power can switch the machine on: ipmi, redfish, wakeOnLan, or http with powerOn",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="has(self.shutdownPodSpec) || has(self.power) && (has(self.power.ipmi) || has(self.power.redfish) || has(self.power.ssh) || has(self.power.http) && (has(self.power.http.powerOff) || has(self.power.http.softOff)))",fieldPath=".shutdownPodSpec",message="is needed unless power can switch the machine off: ipmi, redfish, ssh, or http with softOff or powerOff",reason=FieldValueRequired
 type NodeSpec struct {
 	// The name with which the machine's kubelet registers, usually its host name. No two slots may share it, and it
 	// cannot change while a claim is live. Choosing the slot's own name saves confusion.
@@ -80,14 +83,20 @@ type NodeSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be a name that a kubelet registers with: lower-case letters, digits, '-' and '.', such as worker-01.lan"
 	KubernetesNodeName string `json:"kubernetesNodeName"`
+	// The machine's power switch: a BMC, a smart plug, a network card that wakes it, ssh. What it can do needs no pod spec:
+	// the Job's pod is derived from it, and status.switch shows how. Default: none, and both pod specs are needed.
+	// +optional
+	Power *PowerSwitch `json:"power,omitempty"`
 	// How the machine is switched on: one container that runs as a Job, away from slots, with hardened defaults. It should be
 	// harmless on a machine that is on already. Its exit code says whether the command ran, not whether the power changed:
-	// only a kubelet, or the power switch itself, says that.
-	StartupPodSpec MinimalPodSpec `json:"startupPodSpec"`
+	// only a kubelet, or the power switch itself, says that. It wins over power. Default: what power says.
+	// +optional
+	StartupPodSpec MinimalPodSpec `json:"startupPodSpec,omitzero"`
 	// How the machine is switched off, with an orderly shutdown: its pods were drained, its disks are still mounted. It runs
 	// up to three times, so it should be harmless on a machine that is going down or off. It runs like startupPodSpec, and
-	// never on the machine that it switches off.
-	ShutdownPodSpec MinimalPodSpec `json:"shutdownPodSpec"`
+	// never on the machine that it switches off. It wins over power. Default: what power says.
+	// +optional
+	ShutdownPodSpec MinimalPodSpec `json:"shutdownPodSpec,omitzero"`
 	// What the machine offers to pods once it is up, as its kubeNode's allocatable will say: cpu, memory, pods,
 	// ephemeral-storage, extended resources such as GPUs. cluster-autoscaler plans with it while no machine of the pool is
 	// up, so without it a pool cannot grow from zero. Slots of one pool should agree. Default: none.

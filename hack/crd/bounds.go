@@ -28,6 +28,8 @@ var bounds = map[string]schema{
 	".spec.taintsToRemove[].effect":                {"enum": []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}},
 	".spec.taintsToRemove[].key":                   taintKey,
 	".spec.taintsToRemove[].value":                 labelValue,
+	".spec.power.nodeSelector{}":                   labelValue,
+	".headers{}":                                   {"maxLength": 1024},
 	".spec.slotRef.name":                           objectName,
 	".spec.slotRef.namespace":                      {"maxLength": 63},
 	"PodSpec.env[].name":                           {"minLength": 1, "maxLength": 256},

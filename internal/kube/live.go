@@ -122,14 +122,21 @@ func (l *Live) NoOtherJob(ctx context.Context, namespace, slot, name string) err
 	return nil
 }
 
-// JobComplaint is why a Job has no pod, as the cluster's newest warning about it says: a quota, an admission, a missing
-// ServiceAccount. Nothing on the Job itself tells. Empty: nobody complained.
-func (l *Live) JobComplaint(ctx context.Context, job *batchv1.Job) (string, error) {
+// Reasons of the cluster's warnings that nothing on the object itself tells.
+const (
+	// ReasonFailedCreate is a Job that gets no pod: a quota, an admission, a missing ServiceAccount.
+	ReasonFailedCreate = "FailedCreate"
+	// ReasonFailedMount is a pod that gets no containers, because of a missing Secret or ConfigMap.
+	ReasonFailedMount = "FailedMount"
+)
+
+// Complaint is what the cluster's newest warning of that reason says about an object. Empty: nobody complained.
+func (l *Live) Complaint(ctx context.Context, about client.Object, reason string) (string, error) {
 	var list corev1.EventList
-	err := l.reader.List(ctx, &list, client.InNamespace(job.Namespace),
-		client.MatchingFields{"involvedObject.uid": string(job.UID), "reason": "FailedCreate"})
+	err := l.reader.List(ctx, &list, client.InNamespace(about.GetNamespace()),
+		client.MatchingFields{"involvedObject.uid": string(about.GetUID()), "reason": reason})
 	if err != nil {
-		return "", fmt.Errorf("listing the events about Job %s: %w", job.Name, err)
+		return "", fmt.Errorf("listing the events about %s: %w", about.GetName(), err)
 	}
 	if len(list.Items) == 0 {
 		return "", nil

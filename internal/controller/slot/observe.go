@@ -15,6 +15,7 @@ import (
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/job"
 	"homecluster.dev/autoscaler/internal/core/policy"
 	"homecluster.dev/autoscaler/internal/core/slot"
 	"homecluster.dev/autoscaler/internal/kube"
@@ -70,25 +71,33 @@ func (o *Observer) jobs(ctx context.Context, in *slot.Input) error {
 	if err := o.Cache.List(ctx, &list, client.InNamespace(in.Namespace), client.MatchingFields{kube.IndexJobsBySlot: in.Name}); err != nil {
 		return fmt.Errorf("listing its Jobs: %w", err)
 	}
-	for _, job := range pointers(list.Items) {
+	for _, found := range pointers(list.Items) {
 		var pods corev1.PodList
-		if err := o.Cache.List(ctx, &pods, client.InNamespace(in.Namespace), client.MatchingFields{kube.IndexPodsByJob: string(job.UID)}); err != nil {
-			return fmt.Errorf("listing the pods of Job %s: %w", job.Name, err)
+		if err := o.Cache.List(ctx, &pods, client.InNamespace(in.Namespace), client.MatchingFields{kube.IndexPodsByJob: string(found.UID)}); err != nil {
+			return fmt.Errorf("listing the pods of Job %s: %w", found.Name, err)
 		}
-		in.Jobs = append(in.Jobs, slot.Job{Job: job, Pods: pointers(pods.Items), Complaint: o.complaint(ctx, job, len(pods.Items))})
+		in.Jobs = append(in.Jobs, slot.Job{Job: found, Pods: pointers(pods.Items), Complaint: o.complaint(ctx, found, pointers(pods.Items))})
 	}
 	return nil
 }
 
-// complaint asks the API server why a Job has no pod, until its end is on record. What it cannot learn is not said: it
-// is a text for people, and no reason to leave a machine alone.
-func (o *Observer) complaint(ctx context.Context, job *batchv1.Job, pods int) string {
-	if pods > 0 || job.Status.Succeeded > 0 || job.Spec.TTLSecondsAfterFinished != nil || job.DeletionTimestamp != nil {
+// complaint asks the API server why a Job has no pod, or why its pod has no containers yet, until its end is on record.
+// What it cannot learn is not said: it is a text for people, and no reason to leave a machine alone.
+func (o *Observer) complaint(ctx context.Context, of *batchv1.Job, pods []*corev1.Pod) string {
+	if of.Status.Succeeded > 0 || of.Spec.TTLSecondsAfterFinished != nil || of.DeletionTimestamp != nil {
 		return ""
 	}
-	complaint, err := o.Live.JobComplaint(ctx, job)
+	about, reason := client.Object(of), kube.ReasonFailedCreate
+	if len(pods) > 0 {
+		stuck := slices.IndexFunc(pods, facts.PodWithoutContainers)
+		if stuck < 0 {
+			return ""
+		}
+		about, reason = pods[stuck], kube.ReasonFailedMount
+	}
+	complaint, err := o.Live.Complaint(ctx, about, reason)
 	if err != nil {
-		log.FromContext(ctx).V(1).Info("not known why a Job has no pod", "job", job.Name, "because", err.Error())
+		log.FromContext(ctx).V(1).Info("not known why a Job does not run", "job", of.Name, "because", err.Error())
 	}
 	return complaint
 }
@@ -135,14 +144,15 @@ func (o *Observer) neighbours(ctx context.Context, in *slot.Input) error {
 		return err
 	}
 	if in.Protected = shared(in.Slot, slots); in.Protected == "" {
-		in.Protected = protected(in.Slot, in.KubeNode, kubeNodes)
+		in.Protected = protected(in.Slot, in.Policy, in.KubeNode, kubeNodes)
 	}
+	startup, shutdown := job.PodSpec(in.Slot, v2.OperationStartup, in.Policy), job.PodSpec(in.Slot, v2.OperationShutdown, in.Policy)
 	for _, kubeNode := range kubeNodes {
 		named, err := o.named(ctx, in.Namespace, kubeNode)
 		if err != nil {
 			return err
 		}
-		if !named && runsPowerJobs(kubeNode, in.Slot.Spec.StartupPodSpec) && runsPowerJobs(kubeNode, in.Slot.Spec.ShutdownPodSpec) {
+		if !named && runsPowerJobs(kubeNode, startup) && runsPowerJobs(kubeNode, shutdown) {
 			in.AlwaysOn = true
 			return nil
 		}

@@ -7,18 +7,21 @@ import (
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/job"
+	"homecluster.dev/autoscaler/internal/core/policy"
 )
 
 // controlPlaneTaints are those whose NoSchedule every power pod tolerates.
 var controlPlaneTaints = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 
 // protected says why the machine must be neither shut down as unclaimed nor adopted; empty when it may.
-func protected(slot *v2.Node, kubeNode *corev1.Node, all []*corev1.Node) string {
+func protected(slot *v2.Node, p policy.Policy, kubeNode *corev1.Node, all []*corev1.Node) string {
 	if kubeNode != nil && facts.ControlPlane(kubeNode) {
 		return "kubeNode " + kubeNode.Name + " has a control-plane role"
 	}
+	shutdown := job.PodSpec(slot, v2.OperationShutdown, p)
 	another := slices.ContainsFunc(all, func(other *corev1.Node) bool {
-		return other.Name != slot.Spec.KubernetesNodeName && runsPowerJobs(other, slot.Spec.ShutdownPodSpec)
+		return other.Name != slot.Spec.KubernetesNodeName && runsPowerJobs(other, shutdown)
 	})
 	if !another {
 		return "no other Ready, schedulable kubeNode could run the shutdown Job"

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/policy"
 )
 
 func aKubeNode(name string, changes ...func(*corev1.Node)) *corev1.Node {
@@ -72,7 +73,7 @@ func TestProtected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			slot := &v2.Node{Spec: v2.NodeSpec{KubernetesNodeName: "a", ShutdownPodSpec: test.spec}}
-			if diff := cmp.Diff(test.want, protected(slot, test.own, test.all)); diff != "" {
+			if diff := cmp.Diff(test.want, protected(slot, policy.Default(), test.own, test.all)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -92,6 +92,20 @@ func readPod(r *JobReading, pod *corev1.Pod) {
 	}
 }
 
+// PodWithoutContainers is whether a pod has a place and none of its containers has been made yet, which takes a moment, or
+// for ever where a Secret or ConfigMap is missing. Of that the pod itself says nothing.
+func PodWithoutContainers(pod *corev1.Pod) bool {
+	if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
+		return false
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		if waiting := status.State.Waiting; waiting == nil || waiting.Reason != "" && waiting.Reason != "ContainerCreating" {
+			return false
+		}
+	}
+	return true
+}
+
 func (r *JobReading) started(at time.Time) {
 	if r.StartedAt.IsZero() || at.Before(r.StartedAt) {
 		r.StartedAt = at

@@ -35,9 +35,9 @@ type Params struct {
 
 // Build makes the Job. It runs at most one pod, at most once, away from the machine it acts on, without an API token.
 func Build(p Params) *batchv1.Job {
-	spec, timeout := p.Slot.Spec.StartupPodSpec, p.Policy.StartupJob
+	timeout := p.Policy.StartupJob
 	if p.Operation == v2.OperationShutdown {
-		spec, timeout = p.Slot.Spec.ShutdownPodSpec, p.Policy.ShutdownJob
+		timeout = p.Policy.ShutdownJob
 	}
 	labels := p.labels()
 	return &batchv1.Job{
@@ -67,7 +67,7 @@ func Build(p Params) *batchv1.Job {
 					Labels:      labels,
 					Annotations: map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"},
 				},
-				Spec: podSpec(spec, p),
+				Spec: podSpec(PodSpec(p.Slot, p.Operation, p.Policy), p),
 			},
 		},
 	}

@@ -90,7 +90,13 @@ type Policy struct {
 	// JobPriorityClass is the PriorityClass of lifecycle Jobs (default none, which is the cluster's default): on a full
 	// cluster a Job without one waits for the very room that the machine it should wake would bring.
 	JobPriorityClass string
+	// PowerImage is the image of the program power, which works the switches that slots declare (default
+	// homecluster.dev/power:latest). Slots with pod specs of their own name their images themselves.
+	PowerImage string
 }
+
+// DefaultPowerImage is the image of the program power where the manager is told no other.
+const DefaultPowerImage = "homecluster.dev/power:latest"
 
 // Longest is the most that a group or a claim can ask for one duration. Admission refuses more; what was stored before it
 // did counts as this much, so that no sum of durations can overflow.
@@ -137,6 +143,7 @@ func Default() Policy {
 		ReadinessTaints: DefaultReadinessTaints(),
 		Unclaimed:       v2.UnclaimedShutdown,
 		RemoveKubeNode:  true,
+		PowerImage:      DefaultPowerImage,
 	}
 }
 

@@ -57,6 +57,9 @@ func (r *run) readJob(c *claim, records []v2.JobRecord, record *v2.JobRecord, fo
 	record.UID = found.UID
 	if record.StartedAt == nil && !reading.StartedAt.IsZero() {
 		record.StartedAt, record.Message = &r.now, "" // what kept it from running is over
+		if record.Operation == v2.OperationStartup && conditionReason(c.Status.Conditions, v2.ConditionLaunched) == "StartupJobWaits" {
+			r.claimCondition(c, v2.ConditionLaunched, metav1.ConditionFalse, "StartupJobCreated", "startup Job "+record.Name+" has not ended")
+		}
 	}
 	switch {
 	case reading.Finished && record.Outcome == "":
@@ -84,6 +87,9 @@ func (r *run) stalled(c *claim, records []v2.JobRecord, record *v2.JobRecord, fo
 		return
 	}
 	record.Message = cmp.Or(complaint(found), noPod)
+	if record.Operation == v2.OperationStartup {
+		r.claimCondition(c, v2.ConditionLaunched, metav1.ConditionFalse, "StartupJobWaits", "startup Job "+record.Name+" does not run: "+record.Message)
+	}
 	if former := formerJob(records, record); former != nil && former.Outcome == v2.JobNeverStarted {
 		return
 	}
@@ -100,7 +106,7 @@ const noPod = "it got no pod"
 // complaint is what the pod of a Job, or the cluster's events about a Job without one, say about its not running.
 func complaint(j *Job) string {
 	reading := facts.ReadJob(j.Job, j.Pods)
-	why := cmp.Or(reading.Waiting, j.Complaint)
+	why := cmp.Or(j.Complaint, reading.Waiting)
 	if why == "" && reading.StartedAt.IsZero() && len(j.Pods) > 0 {
 		return "its pod does not run"
 	}

@@ -50,7 +50,7 @@ type Input struct {
 type Job struct {
 	*batchv1.Job
 	Pods []*corev1.Pod
-	// Complaint is why the Job has no pod, as the cluster's own events say (a quota, an admission, a missing
-	// ServiceAccount); empty when it has one, or nobody complained.
+	// Complaint is why the Job has no pod, or why its pod has no containers yet, as the cluster's own events say (a quota, an
+	// admission, a missing ServiceAccount or Secret); empty when it has them, or nobody complained.
 	Complaint string
 }
