@@ -30,7 +30,7 @@ func (v *slotValidator) ValidateCreate(ctx context.Context, slot *v2.Node) (admi
 		return v.unread(err)
 	}
 	faults = append(faults, validate.SlotPlace(slot, around.slots)...)
-	return validate.SlotWarnings(slot, around.pool, around.kubeNode), refuse("Node", slot.Name, faults)
+	return validate.SlotWarnings(slot, around.pool, around.kubeNode, v.Policy), refuse("Node", slot.Name, faults)
 }
 
 // ValidateUpdate refuses what a change breaks, and nothing that was broken before it: a slot that an older schema let in
@@ -59,7 +59,7 @@ func (v *slotValidator) ValidateUpdate(ctx context.Context, before, after *v2.No
 		faults = append(faults, validate.SlotChange(before, after, claims)...)
 		faults = append(faults, validate.SlotPlace(after, around.slots)...)
 	}
-	return validate.SlotWarnings(after, around.pool, around.kubeNode), refuse("Node", after.Name, faults)
+	return validate.SlotWarnings(after, around.pool, around.kubeNode, v.Policy), refuse("Node", after.Name, faults)
 }
 
 // ValidateDelete is never asked.

@@ -31,8 +31,8 @@ func Slot(slot *v2.Node) field.ErrorList {
 			faults = append(faults, field.Invalid(path.Child("kubernetesNodeName"), spec.KubernetesNodeName, why))
 		}
 	}
-	faults = append(faults, podSpec(path.Child("startupPodSpec"), spec.StartupPodSpec)...)
-	faults = append(faults, podSpec(path.Child("shutdownPodSpec"), spec.ShutdownPodSpec)...)
+	faults = append(faults, ways(path, spec)...)
+	faults = append(faults, powerSwitch(path.Child("power"), spec.Power)...)
 	for _, name := range slices.Sorted(maps.Keys(spec.NodeCapacity)) {
 		if quantity := spec.NodeCapacity[name]; quantity.Sign() < 0 {
 			faults = append(faults, field.Invalid(path.Child("nodeCapacity").Key(string(name)), quantity.String(), "must not be negative"))

@@ -45,7 +45,23 @@ func TestASlotsFaultsAreNamedByField(t *testing.T) {
 		"no node name":              {func(s *v2.Node) { s.Spec.KubernetesNodeName = "" }, []string{"spec.kubernetesNodeName"}},
 		"a node name with capitals": {func(s *v2.Node) { s.Spec.KubernetesNodeName = "Worker" }, []string{"spec.kubernetesNodeName"}},
 		"no images": {func(s *v2.Node) { s.Spec.StartupPodSpec.Image, s.Spec.ShutdownPodSpec.Image = "", "" },
-			[]string{"spec.startupPodSpec.image", "spec.shutdownPodSpec.image"}},
+			[]string{"spec.startupPodSpec", "spec.shutdownPodSpec"}},
+		"a pod spec without an image": {func(s *v2.Node) { s.Spec.StartupPodSpec = v2.MinimalPodSpec{Args: []string{"on"}} }, []string{"spec.startupPodSpec.image"}},
+		"a switch instead of pod specs": {func(s *v2.Node) {
+			s.Spec.StartupPodSpec, s.Spec.ShutdownPodSpec, s.Spec.Power = v2.MinimalPodSpec{}, v2.MinimalPodSpec{}, &v2.PowerSwitch{Redfish: &v2.RedfishSwitch{}}
+		}, nil},
+		"a switch that goes up alone": {func(s *v2.Node) {
+			s.Spec.StartupPodSpec, s.Spec.ShutdownPodSpec, s.Spec.Power = v2.MinimalPodSpec{}, v2.MinimalPodSpec{}, &v2.PowerSwitch{WakeOnLAN: &v2.WakeOnLANSwitch{}}
+		}, []string{"spec.shutdownPodSpec"}},
+		"a switch that goes down alone": {func(s *v2.Node) {
+			s.Spec.StartupPodSpec, s.Spec.ShutdownPodSpec, s.Spec.Power = v2.MinimalPodSpec{}, v2.MinimalPodSpec{}, &v2.PowerSwitch{SSH: &v2.SSHSwitch{}}
+		}, []string{"spec.startupPodSpec"}},
+		"a pattern that is none": {func(s *v2.Node) {
+			s.Spec.Power = &v2.PowerSwitch{HTTP: &v2.HTTPSwitch{Status: &v2.HTTPStatus{Pattern: "("}}}
+		}, []string{"spec.power.http.status.pattern"}},
+		"a password of no Secret": {func(s *v2.Node) {
+			s.Spec.Power = &v2.PowerSwitch{HTTP: &v2.HTTPSwitch{PowerOn: &v2.HTTPRequest{URL: "http://plug", Headers: map[string]string{"X-Key": "${token}"}}}}
+		}, []string{"spec.power.http.credentialsSecretRef"}},
 		"a negative capacity": {func(s *v2.Node) {
 			s.Spec.NodeCapacity = corev1.ResourceList{"cpu": resource.MustParse("-1")}
 		}, []string{"spec.nodeCapacity[cpu]"}},

@@ -46,8 +46,9 @@ func ClaimWarnings(claim *v2.NodeClaim, place Place, group *v2.Group, now time.T
 	return warnings
 }
 
-// SlotWarnings says what is legal about a slot and unwise. kubeNode is the one it names, or nil.
-func SlotWarnings(slot *v2.Node, pool Pool, kubeNode *corev1.Node) []string {
+// SlotWarnings says what is legal about a slot and unwise. kubeNode is the one it names, or nil; base is the policy that
+// the group overrides.
+func SlotWarnings(slot *v2.Node, pool Pool, kubeNode *corev1.Node, base policy.Policy) []string {
 	var warnings []string
 	label := slot.Labels[v2.LabelGroup]
 	switch {
@@ -71,7 +72,10 @@ func SlotWarnings(slot *v2.Node, pool Pool, kubeNode *corev1.Node) []string {
 	if packet(slot.Spec.StartupPodSpec) && !slot.Spec.StartupPodSpec.HostNetwork {
 		warnings = append(warnings, "spec.startupPodSpec: a magic packet is a broadcast, which does not leave a pod's own network; set hostNetwork: true")
 	}
+	warnings = append(warnings, powerWarnings(slot, policy.For(base, pool.Group))...)
 	switch {
+	case absent(slot.Spec.ShutdownPodSpec):
+		// The switch's own way down is none of these.
 	case idle(slot.Spec.ShutdownPodSpec):
 		warnings = append(warnings, "spec.shutdownPodSpec: its command does nothing, so the machine stays on and is only assumed to be off")
 	case reflect.DeepEqual(switching(slot.Spec.StartupPodSpec), switching(slot.Spec.ShutdownPodSpec)):

@@ -26,6 +26,23 @@ func quietSlot(change ...func(*v2.Node)) *v2.Node {
 	return slot
 }
 
+// switched is a quiet slot with a switch instead of pod specs: a BMC, unless something else is made of it.
+func switched(change ...func(*v2.PowerSwitch)) *v2.Node {
+	return quietSlot(func(s *v2.Node) {
+		s.Spec.StartupPodSpec, s.Spec.ShutdownPodSpec = v2.MinimalPodSpec{}, v2.MinimalPodSpec{}
+		s.Spec.Power = &v2.PowerSwitch{IPMI: &v2.IPMISwitch{Address: "bmc.lan"}}
+		for _, change := range change {
+			change(s.Spec.Power)
+		}
+	})
+}
+
+func plugged(off v2.HTTPRequest) func(*v2.PowerSwitch) {
+	return func(p *v2.PowerSwitch) {
+		p.IPMI, p.HTTP = nil, &v2.HTTPSwitch{PowerOn: &v2.HTTPRequest{URL: "http://plug/on"}, PowerOff: &off, Status: &v2.HTTPStatus{}}
+	}
+}
+
 func someGroup(change ...func(*v2.Group)) *v2.Group {
 	group := &v2.Group{ObjectMeta: metav1.ObjectMeta{Name: "g"}}
 	for _, change := range change {
@@ -86,9 +103,28 @@ func TestASlotIsWarnedAbout(t *testing.T) {
 		"a shutdown that only talks":                     {stop("sh", "-c", "echo off"), quietPool, nil, []string{"its command does nothing"}},
 		"a shutdown after some talk":                     {stop("sh", "-c", "echo off; ssh root@w poweroff"), quietPool, nil, nil},
 		"a shutdown by the image itself":                 {stop(), quietPool, nil, nil},
-		"a shutdown that switches on":                    {quietSlot(func(s *v2.Node) { s.Spec.ShutdownPodSpec = s.Spec.StartupPodSpec }), quietPool, nil, []string{"the same as startupPodSpec"}},
+		"a switch alone":                                 {switched(func(*v2.PowerSwitch) {}), quietPool, nil, nil},
+		"a switch that both pod specs make useless": {quietSlot(func(s *v2.Node) { s.Spec.Power = &v2.PowerSwitch{WakeOnLAN: &v2.WakeOnLANSwitch{}} }), quietPool, nil,
+			[]string{"spec.power: both pod specs win"}},
+		"a switch that is read beside pod specs": {quietSlot(func(s *v2.Node) { s.Spec.Power = &v2.PowerSwitch{IPMI: &v2.IPMISwitch{}} }), quietPool, nil, nil},
+		"a grace that a Job does not have": {switched(func(p *v2.PowerSwitch) { p.ForceAfter = &metav1.Duration{Duration: 10 * time.Minute} }), quietPool, nil,
+			[]string{"a shutdown Job has 5m0s, so the power is cut after 3m0s"}},
+		"a grace that the group's Jobs have": {switched(func(p *v2.PowerSwitch) { p.ForceAfter = &metav1.Duration{Duration: 10 * time.Minute} }),
+			Pool{Group: someGroup(func(g *v2.Group) {
+				g.Spec.Timeouts = &v2.Timeouts{ShutdownJob: &metav1.Duration{Duration: 12 * time.Minute}}
+			}), Slots: quietPool.Slots}, nil, nil},
+		"a plug that is pulled":            {switched(plugged(v2.HTTPRequest{URL: "http://plug/off"})), quietPool, nil, []string{"powerOff cuts the power of a running system"}},
+		"a plug that is pulled behind ssh": {switched(plugged(v2.HTTPRequest{URL: "http://plug/off"}), func(p *v2.PowerSwitch) { p.SSH = &v2.SSHSwitch{} }), quietPool, nil, nil},
+		"a password in a plug's URL": {switched(plugged(v2.HTTPRequest{URL: "http://plug/cm?password=hunter2"}), func(p *v2.PowerSwitch) { p.SSH = &v2.SSHSwitch{} }), quietPool, nil,
+			[]string{"spec.power.http.powerOff: something in it looks like a secret"}},
+		"a token in a plug's header": {switched(plugged(v2.HTTPRequest{URL: "http://plug/", Headers: map[string]string{"Authorization": "Bearer abc"}}), func(p *v2.PowerSwitch) { p.SSH = &v2.SSHSwitch{} }), quietPool, nil,
+			[]string{"spec.power.http.powerOff: something in it looks like a secret"}},
+		"a token from a Secret":       {switched(plugged(v2.HTTPRequest{URL: "http://plug/cm?password=${password}", Headers: map[string]string{"Authorization": "Bearer ${token}"}}), func(p *v2.PowerSwitch) { p.SSH = &v2.SSHSwitch{} }), quietPool, nil, nil},
+		"a shutdown that switches on": {quietSlot(func(s *v2.Node) { s.Spec.ShutdownPodSpec = s.Spec.StartupPodSpec }), quietPool, nil, []string{"the same as startupPodSpec"}},
 	} {
-		t.Run(name, func(t *testing.T) { compare(t, test.want, SlotWarnings(test.slot, test.pool, test.kubeNode)) })
+		t.Run(name, func(t *testing.T) {
+			compare(t, test.want, SlotWarnings(test.slot, test.pool, test.kubeNode, policy.Default()))
+		})
 	}
 }
 
