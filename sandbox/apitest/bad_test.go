@@ -53,14 +53,18 @@ func TestEveryFieldRefusesWhatItsSchemaForbids(t *testing.T) {
 	tried := map[string]int{}
 	for kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			good := full(t, kind, namespace)
-			base := stored(t, c, good)
+			goods := fulls(t, kind, namespace)
+			var bases []*unstructured.Unstructured
+			for _, good := range goods {
+				bases = append(bases, stored(t, c, good))
+			}
 			for _, p := range places(t, kind) {
-				at := locate(good.Object, p.steps)
+				i, at := holding(goods, p)
 				if at == nil {
 					t.Errorf("testdata/full has no %s %s", kind, p)
 					continue
 				}
+				good, base := goods[i], bases[i]
 				for _, fault := range faults(p, get(good.Object, at)) {
 					tried[fault.name]++
 					bad := func(object *unstructured.Unstructured) *unstructured.Unstructured {

@@ -3,6 +3,8 @@ package apitest
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +18,11 @@ import (
 
 // filler sets every leaf of a value to something other than zero, different each time where that is possible, and valid:
 // enums by their type, and the few strings with a syntax by the name of their field.
-type filler struct{ n int }
+type filler struct {
+	n int
+	// power is the switch of a slot: it has one of several.
+	power *v2.PowerSwitch
+}
 
 // valid are the values of types that take only some.
 var valid = map[reflect.Type]any{
@@ -60,6 +66,9 @@ func (f *filler) fill(v reflect.Value, field string) {
 	case *metav1.Duration:
 		value.Duration = time.Duration(f.n) * time.Second
 		return
+	case **v2.PowerSwitch:
+		*value = f.power
+		return
 	case *[]v2.Volume: // one of each kind, since a volume is either
 		*value = []v2.Volume{
 			{Name: "key", MountPath: "/key", SecretName: "key", ReadOnly: true},
@@ -93,6 +102,51 @@ func environment() []corev1.EnvVar {
 			ContainerName: "power", Resource: "limits.cpu", Divisor: resource.MustParse("1m"),
 		}}},
 		{Name: "FILE", ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "v", Path: "p", Key: "k", Optional: new(true)}}},
+	}
+}
+
+// switches say together everything that can be said of a switch.
+func switches() map[string]*v2.PowerSwitch {
+	secret := v2.SecretReference{Name: "secret"}
+	request := v2.HTTPRequest{Method: "POST", URL: "http://plug.lan/relay", Headers: map[string]string{"X-Key": "${token}"}, Body: "{}"}
+	ssh := &v2.SSHSwitch{Address: "full.lan", Port: 2222, User: "poweroff", CredentialsSecretRef: secret,
+		HostKeyFingerprint: "SHA256:3ZLEYFaBZNSQvTCkxbqYsDDBWDzWlMx5VKWjvYEGqhQ", Command: "poweroff"}
+	return map[string]*v2.PowerSwitch{
+		"ipmi": {
+			IPMI: &v2.IPMISwitch{Address: "bmc.lan", Port: 6230, CredentialsSecretRef: secret, PrivilegeLevel: v2.PrivilegeAdministrator, CipherSuite: 3},
+			SSH:  ssh, ForceAfter: &metav1.Duration{Duration: time.Minute}, NodeSelector: map[string]string{"room": "cellar"},
+		},
+		"redfish": {Redfish: &v2.RedfishSwitch{URL: "https://bmc.lan", SystemID: "1", CredentialsSecretRef: secret, TLS: &v2.SwitchTLS{CASecretRef: &secret}}},
+		"an unverified redfish": {Redfish: &v2.RedfishSwitch{URL: "https://bmc.lan", SystemID: "1", CredentialsSecretRef: secret,
+			TLS: &v2.SwitchTLS{InsecureSkipVerify: true}}},
+		"a magic packet": {WakeOnLAN: &v2.WakeOnLANSwitch{MACAddress: "52:54:00:12:34:56", Broadcast: "192.168.1.255", Port: 7}},
+		"http, and an answer in JSON": {HTTP: &v2.HTTPSwitch{PowerOn: &request, PowerOff: &request, SoftOff: &request, CredentialsSecretRef: &secret,
+			Status: &v2.HTTPStatus{HTTPRequest: request, JSONPath: "ison", OnValue: "yes", OffValue: "no"}, TLS: &v2.SwitchTLS{CASecretRef: &secret}}},
+		"http, and a number": {HTTP: &v2.HTTPSwitch{PowerOn: &request, PowerOff: &request, SoftOff: &request, CredentialsSecretRef: &secret,
+			Status: &v2.HTTPStatus{HTTPRequest: request, Pattern: "[0-9]+", OnAbove: "10"}, TLS: &v2.SwitchTLS{InsecureSkipVerify: true}}},
+	}
+}
+
+func TestTheSwitchesTogetherLeaveNothingOut(t *testing.T) {
+	missing, in := map[string]int{}, switches()
+	var zero [][]string
+	for _, power := range in {
+		zero = append(zero, zeroLeaves(reflect.ValueOf(power).Elem(), "power"))
+	}
+	for _, paths := range zero {
+		for _, path := range paths {
+			missing[path] = 0
+		}
+	}
+	for path := range missing {
+		for _, paths := range zero {
+			if slices.ContainsFunc(paths, func(left string) bool { return left == path || strings.HasPrefix(path, left+".") }) {
+				missing[path]++
+			}
+		}
+		if missing[path] == len(in) {
+			t.Errorf("no switch says %s", path)
+		}
 	}
 }
 
@@ -145,6 +199,10 @@ func zeroLeaves(v reflect.Value, path string) []string {
 		var zero []string
 		for i := range v.NumField() {
 			field := v.Type().Field(i).Name
+			if _, ok := v.Interface().(v2.NodeSpec); ok && field == "Power" {
+				zero = append(zero, zeroLeaf(v.Field(i), path+".Power")...)
+				continue // one of several: the switches have a test of their own
+			}
 			if _, ok := v.Interface().(v2.Volume); ok && (field == "SecretName" || field == "ConfigMapName") {
 				continue // a volume has one of the two
 			}
@@ -187,7 +245,7 @@ func TestTheFillerLeavesNothingOut(t *testing.T) {
 		if before := zeroLeaves(v, v.Type().Name()); len(before) == 0 {
 			t.Errorf("%s: an empty value must have leaves at zero", v.Type())
 		}
-		new(filler).fill(v, "")
+		(&filler{power: switches()["ipmi"]}).fill(v, "")
 		for _, path := range zeroLeaves(v, v.Type().Name()) {
 			t.Errorf("%s was left at zero", path)
 		}

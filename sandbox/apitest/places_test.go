@@ -1,8 +1,10 @@
 package apitest
 
 import (
+	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,28 +87,53 @@ func below(p place) []place {
 	return found
 }
 
-// full is the object of a kind that says everything it can, in a namespace.
+// full is the object of a kind that says everything it can, in a namespace; the first of fulls.
 func full(t *testing.T, kind, namespace string) *unstructured.Unstructured {
 	t.Helper()
-	text, err := os.ReadFile("testdata/full/" + kinds[kind].full + ".yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var object unstructured.Unstructured
-	if err := object.UnmarshalJSON(raw); err != nil {
-		t.Fatal(err)
-	}
+	return fulls(t, kind, namespace)[0]
+}
+
+// fulls are the objects of a kind that say everything together. Of slots there are several, of different names: one has
+// one power switch.
+func fulls(t *testing.T, kind, namespace string) []*unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: read(t, kinds[kind].full).(map[string]any)}
 	object.SetNamespace(namespace)
-	if kind == "NodeClaim" {
+	switch kind {
+	case "NodeClaim":
 		if err := unstructured.SetNestedField(object.Object, namespace, "spec", "slotRef", "namespace"); err != nil {
 			t.Fatal(err)
 		}
+	case "Node":
+		var all []*unstructured.Unstructured
+		for i, power := range read(t, "power").(map[string]any)["switches"].([]any) {
+			slot := &unstructured.Unstructured{Object: put(object.Object, path("spec.power"), power).(map[string]any)}
+			slot = slot.DeepCopy()
+			slot.SetName(fmt.Sprintf("full-%d", i))
+			all = append(all, slot)
+		}
+		return all
 	}
-	return &object
+	return []*unstructured.Unstructured{object}
+}
+
+func read(t *testing.T, file string) any {
+	t.Helper()
+	text, err := os.ReadFile("testdata/full/" + file + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed(t, "\n"+regexp.MustCompile(`(?m)^`).ReplaceAllString(string(text), "  "))
+}
+
+// holding is the first of the objects that has a place, as its index, and where the place is in it, or nil.
+func holding(objects []*unstructured.Unstructured, p place) (int, []any) {
+	for i, object := range objects {
+		if at := locate(object.Object, p.steps); at != nil {
+			return i, at
+		}
+	}
+	return 0, nil
 }
 
 // locate finds a value of a place in an object: its keys and indexes, or nil.

@@ -11,42 +11,51 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/sandbox/controlplane"
 )
 
 // Schema and types are written in two languages. A field that one of them spells differently, prunes, defaults over or
 // cannot hold shows here.
 func TestEveryLeafComesBackUnchanged(t *testing.T) {
-	c, namespace := server(t)
+	c, _ := server(t)
+	cp := controlplane.ForTest(t)
 	tests := map[string]struct {
 		full, got client.Object
 		parts     func(client.Object) (spec, status any)
+		power     string
 	}{
 		"a group": {new(v2.Group), new(v2.Group), func(o client.Object) (any, any) {
 			group := o.(*v2.Group)
 			return &group.Spec, &group.Status
-		}},
+		}, ""},
 		"a slot": {new(v2.Node), new(v2.Node), func(o client.Object) (any, any) {
 			slot := o.(*v2.Node)
 			return &slot.Spec, &slot.Status
-		}},
+		}, ""},
 		"a claim": {new(v2.NodeClaim), new(v2.NodeClaim), func(o client.Object) (any, any) {
 			claim := o.(*v2.NodeClaim)
 			return &claim.Spec, &claim.Status
-		}},
+		}, ""},
 	}
+	for name := range switches() {
+		slot := tests["a slot"]
+		slot.full, slot.got, slot.power = new(v2.Node), new(v2.Node), name
+		tests["a slot with "+name] = slot
+	}
+	delete(tests, "a slot")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			tt.full.SetNamespace(namespace)
+			tt.full.SetNamespace(cp.Namespace(t))
 			tt.full.SetName("full")
 			spec, status := tt.parts(tt.full)
-			f := new(filler)
+			f := &filler{power: switches()[tt.power]}
 			f.fill(reflect.ValueOf(spec).Elem(), "")
 			if slot, ok := tt.full.(*v2.Node); ok {
 				slot.Spec.KubernetesNodeName = "worker-01.lan"
 			}
 			if claim, ok := tt.full.(*v2.NodeClaim); ok {
-				claim.Spec.SlotRef.Namespace = namespace
+				claim.Spec.SlotRef.Namespace = claim.Namespace
 			}
 			f.fill(reflect.ValueOf(status).Elem(), "")
 			wantSpec, wantStatus := tt.parts(tt.full.DeepCopyObject().(client.Object))

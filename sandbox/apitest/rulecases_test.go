@@ -106,6 +106,79 @@ var ruleCases = map[string][]ruleCase{
 	"must be an absolute path without a colon, such as /ssh": {
 		{value: "ssh"}, {value: "./ssh"}, {value: `"/ssh:ro"`}, {value: `""`}, {value: "~/ssh"},
 	},
+	"is needed unless power can switch the machine on: ipmi, redfish, wakeOnLan, or http with powerOn": {
+		{value: "{kubernetesNodeName: a, shutdownPodSpec: {image: i}}"},
+		{value: "{kubernetesNodeName: a, shutdownPodSpec: {image: i}, power: {ssh: {address: a, credentialsSecretRef: {name: s}}}}"},
+		{value: "{kubernetesNodeName: a, shutdownPodSpec: {image: i}, power: {http: {status: {url: 'http://a'}, powerOff: {url: 'http://a'}}}}"},
+	},
+	"is needed unless power can switch the machine off: ipmi, redfish, ssh, or http with softOff or powerOff": {
+		{value: "{kubernetesNodeName: a, startupPodSpec: {image: i}}"},
+		{value: "{kubernetesNodeName: a, power: {wakeOnLan: {macAddress: '52:54:00:12:34:56'}}}"},
+		{value: "{kubernetesNodeName: a, power: {http: {status: {url: 'http://a'}, powerOn: {url: 'http://a'}}}}"},
+	},
+	"takes at most one of ipmi, redfish, http and wakeOnLan: a machine has one switch, and ssh may go with any": {
+		{at: "wakeOnLan", value: "{macAddress: '52:54:00:12:34:56'}"},
+		{at: "http", value: "{powerOff: {url: 'http://a'}}"},
+		{at: "redfish", value: "{url: 'https://a', credentialsSecretRef: {name: s}}"},
+	},
+	"must say which switch the machine has: ipmi, redfish, http, wakeOnLan or ssh": {{value: "{}"}, {value: "{nodeSelector: {a: b}}"}},
+	"needs a switch that can cut the power and be read: ipmi, redfish, or http with powerOff and status": {
+		{value: "{wakeOnLan: {macAddress: '52:54:00:12:34:56'}, forceAfter: 1m}"},
+		{value: "{ssh: {address: a, credentialsSecretRef: {name: s}}, forceAfter: 1m}"},
+		{value: "{http: {powerOn: {url: 'http://a'}, powerOff: {url: 'http://a'}}, forceAfter: 1m}"},
+		{value: "{http: {powerOn: {url: 'http://a'}, softOff: {url: 'http://a'}, status: {url: 'http://a'}}, forceAfter: 1m}"},
+	},
+	"http.softOff is an orderly way down already: keep one of the two": {
+		{value: "{http: {powerOn: {url: 'http://a'}, softOff: {url: 'http://a'}}, ssh: {address: a, credentialsSecretRef: {name: s}}}"},
+	},
+	"must be the name of a Secret: lower-case letters, digits, '-' and '.', such as worker-01-bmc": badNames,
+	"must be a host name or an IP address without a port, such as worker-01-bmc.lan": {
+		{value: "bmc.lan:623"}, {value: "10.0.0.300"}, {value: `"1"`}, {value: `"[fe80::1]"`}, {value: "'fe80::1%eth0'"}, {value: "admin@bmc.lan"}, {value: "https://bmc.lan"},
+		{value: `""`}, {value: `"bmc lan"`}, {value: "bmc_1.lan"}, {value: "bmc.lan."}, {value: "-bmc"}, {value: "--dry-run"},
+	},
+	"must be 17 or 3: the others do not encrypt, or are broken": {{value: "8"}, {value: "16"}},
+	"must be an address with https:// (or http://) and without a path or a password, such as https://worker-01-bmc.lan": {
+		{value: "bmc.lan"}, {value: "ftp://bmc.lan"}, {value: "https://"}, {value: "https://admin:secret@bmc.lan"}, {value: "https://bmc.lan/redfish/v1"},
+		{value: "'https://bmc.lan?a=b'"}, {value: "'https://bmc .lan'"}, {value: "https://bmc.lan:port"}, {value: `""`},
+	},
+	"must be the last part of the system's path below /redfish/v1/Systems, such as 1 or System.Embedded.1": {
+		{value: "/redfish/v1/Systems/1"}, {value: `"System 1"`}, {value: "'1?a=b'"},
+	},
+	"insecureSkipVerify verifies nothing, so caSecretRef has no use beside it": {{value: "{caSecretRef: {name: a}, insecureSkipVerify: true}"}},
+	"needs a request that works the switch: powerOn, powerOff, softOff or status": {
+		{value: "{}"}, {value: "{credentialsSecretRef: {name: s}, tls: {}}"},
+	},
+	"must be a URL with http:// or https:// and without a password before the host, such as http://plug.lan/relay/0?turn=on": {
+		{value: "plug.lan/relay/0"}, {value: "https://admin:secret@plug.lan"}, {value: "http:///relay"}, {value: `"http://plug.lan/a b"`}, {value: "http://plug.lan/%zz"},
+		{value: "http://plug.lan:http/"}, {value: "mqtt://plug.lan"}, {value: `""`},
+	},
+	"only ${username}, ${password} and ${token} are replaced":                           {{value: "'http://a/?key=${key}'"}, {value: "'http://a/?key=${token}${'"}},
+	"of a header field's value only ${username}, ${password} and ${token} are replaced": {{value: `{X-Key: "${key}"}`}},
+	"a header field's name is letters, digits and '-', such as X-Api-Key": {
+		{value: `{"": a}`}, {value: `{"X Key": a}`}, {value: `{"X-Key:": a}`}, {value: `{"X-Key\n": a}`},
+	},
+	"a header field's value is one line":  {{value: `{X-Key: "a\nX-Other: b"}`}, {value: `{X-Key: "a\tb"}`}},
+	"takes jsonPath or pattern, not both": {{value: "{url: 'http://a', jsonPath: a, pattern: b}"}},
+	"onAbove compares numbers, so onValue and offValue have no use beside it": {
+		{value: `{url: "http://a", onAbove: "10", onValue: "on"}`}, {value: `{url: "http://a", onAbove: "10", offValue: "off"}`},
+	},
+	"must be names parted by dots, with numbers in brackets, such as relays[0].ison": {
+		{value: "relays[]"}, {value: "relays[0"}, {value: "a..b"}, {value: "a."}, {value: `"relays[x]"`}, {value: `"a b"`}, {value: "$"}, {value: "relays[-1]"},
+	},
+	`must be a decimal number, in quotes and not negative, such as "10"`: {
+		{value: `"-1"`}, {value: "ten"}, {value: `"1e3"`}, {value: `"10 W"`}, {value: `""`}, {value: `"NaN"`}, {value: `".5"`}, {value: `"1000000"`},
+	},
+	"must be the hardware address of one network card, with colons, such as 52:54:00:12:34:56": {
+		{value: "52-54-00-12-34-56"}, {value: "'525400123456'"}, {value: "'52:54:00:12:34'"}, {value: "'ff:ff:ff:ff:ff:ff'"}, {value: "'00:00:00:00:00:00'"},
+		{value: "'01:00:5e:00:00:01'"}, {value: "'52:54:00:12:34:5g'"}, {value: `""`},
+	},
+	"must be an IPv4 address, such as 192.168.1.255": {{value: "192.168.1"}, {value: "192.168.1.256"}, {value: "'ff02::1'"}, {value: "lan"}, {value: `""`}},
+	"must be the name of a user of the machine, such as poweroff": {
+		{value: "-oProxyCommand=a"}, {value: "a@b"}, {value: `"a b"`}, {value: "root:root"},
+	},
+	"must be what ssh-keygen -l prints, SHA256: and 43 characters": {
+		{value: "3ZLEYFaBZNSQvTCkxbqYsDDBWDzWlMx5VKWjvYEGqhQ"}, {value: "SHA256:3ZLE"}, {value: "MD5:16:27:ac:a5:76:28:2d:36:63:1b:56"},
+	},
 	"must be a DNS label: lower-case letters, digits and '-', such as ssh-key": {
 		{value: "SSH"}, {value: "ssh_key"}, {value: "ssh.key"}, {value: "-ssh"}, {value: "ssh-"},
 	},

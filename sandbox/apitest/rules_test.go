@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestEveryRuleRefusesWithItsSentence(t *testing.T) {
 	rules, tried, used := 0, 0, map[string]bool{}
 	for kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			good := full(t, kind, namespace)
+			goods := fulls(t, kind, namespace)
 			bases := map[string]*unstructured.Unstructured{}
 			for _, p := range below(place{kind: kind, schema: definition(t, kind)}) {
 				for _, rule := range p.schema.XValidations {
@@ -45,13 +46,17 @@ func TestEveryRuleRefusesWithItsSentence(t *testing.T) {
 					if len(ruleCases[rule.Message]) == 0 {
 						t.Errorf("%s %s: no case breaks the rule %q", kind, p, rule.Message)
 					}
+					i, at := holding(goods, p)
+					if at == nil {
+						t.Errorf("testdata/full has no %s %s", kind, p)
+						continue
+					}
 					for _, broken := range ruleCases[rule.Message] {
-						base := bases[broken.before]
-						if base == nil {
-							base = stored(t, c, beforehand(t, good, broken.before, len(bases)))
-							bases[broken.before] = base
+						key := fmt.Sprint(i, broken.before)
+						if bases[key] == nil {
+							bases[key] = stored(t, c, beforehand(t, goods[i], broken.before, len(bases)))
 						}
-						tried += breaks(t, c, p, rule, broken, good, base)
+						tried += breaks(t, c, at, rule, broken, goods[i], bases[key])
 					}
 				}
 			}
@@ -105,13 +110,8 @@ func steps(path string) []any {
 }
 
 // breaks tries a case where its rule speaks, and returns how often.
-func breaks(t *testing.T, c client.Client, p place, rule apiextensionsv1.ValidationRule, broken ruleCase, good, base *unstructured.Unstructured) int {
+func breaks(t *testing.T, c client.Client, at []any, rule apiextensionsv1.ValidationRule, broken ruleCase, good, base *unstructured.Unstructured) int {
 	t.Helper()
-	at := locate(good.Object, p.steps)
-	if at == nil {
-		t.Errorf("testdata/full has no %s %s", p.kind, p)
-		return 0
-	}
 	var bad any = absent{}
 	if broken.value != "" {
 		bad = parsed(t, broken.value)

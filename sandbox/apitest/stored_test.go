@@ -68,17 +68,21 @@ func before(t *testing.T, namespace string) []old {
 		found = append(found, old{what, made, mark})
 	}
 	for kind := range kinds {
-		good := full(t, kind, namespace)
-		unstructured.RemoveNestedField(good.Object, "status")
+		goods := fulls(t, kind, namespace)
+		for _, good := range goods {
+			unstructured.RemoveNestedField(good.Object, "status")
+		}
+		good := goods[0]
 		add(kind+" with a field of earlier times", put(good.Object, path("spec.powerState"), "on").(map[string]any), true)
 		add(kind+" with labels that disagree", put(good.Object, path("metadata.labels"),
 			map[string]any{"group": "others", "infra.homecluster.dev/node": "another"}).(map[string]any), true)
 		add(kind+" with a namespace of others", put(good.Object, path("spec.slotRef.namespace"), "others").(map[string]any), true)
 		for _, p := range places(t, kind) {
-			at := locate(good.Object, p.steps)
+			i, at := holding(goods, p)
 			if len(p.steps) == 1 || p.steps[0] == "status" || at == nil {
 				continue
 			}
+			good := goods[i]
 			for _, fault := range faults(p, get(good.Object, at)) {
 				if strings.Contains(fault.want, "must be of type") {
 					continue // no field ever had another type, and no client could read it
@@ -94,14 +98,15 @@ func before(t *testing.T, namespace string) []old {
 			}
 		}
 		for _, p := range below(place{kind: kind, schema: definition(t, kind)}) {
+			found, at := holding(goods, p)
 			for _, rule := range p.schema.XValidations {
 				create, _ := when(rule)
 				for i, broken := range ruleCases[rule.Message] {
 					if !create || broken.value == "" {
 						continue
 					}
-					at := append(append([]any{}, locate(good.Object, p.steps)...), steps(broken.at)...)
-					add(fmt.Sprintf("%s %s case %d of: %s", kind, p, i, rule.Message), put(good.Object, at, parsed(t, broken.value)).(map[string]any), true)
+					where := append(append([]any{}, at...), steps(broken.at)...)
+					add(fmt.Sprintf("%s %s case %d of: %s", kind, p, i, rule.Message), put(goods[found].Object, where, parsed(t, broken.value)).(map[string]any), true)
 				}
 			}
 		}
