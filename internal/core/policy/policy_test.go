@@ -53,7 +53,7 @@ func TestEveryDurationIsInTheBudgetOrKnownNotToBeABoots(t *testing.T) {
 		"MachineGone", "UnclaimedGrace", "StaleTaint", "PowerConflict", // machines that are on
 		"StuckThreshold",                                               // a boot without a deadline
 		"JoinMinAge", "JoinPatience", "SupersedeSettle", "JobPatience", // patience within the budget, which ends no boot
-		"ReadingMaxAge", "CoolOffBase", "CoolOffMax", "ClaimTTL", "ErroredFor", // what comes before and after
+		"ReadingMaxAge", "ClockSkew", "CoolOffBase", "CoolOffMax", "ClaimTTL", "ErroredFor", // what comes before and after
 		"ClientMargin", // the client's
 	}
 	for _, member := range Default().BudgetMembers() {
