@@ -101,6 +101,34 @@ func TestRecordsOutliveCrashesAndNames(t *testing.T) {
 			t.Fatalf("finalizers %v on a claim that is %s", got, w.claim("worker-01-b").Status.Phase)
 		}
 	})
+	for name, test := range map[string]struct {
+		on   bool
+		want []string
+	}{
+		"an heir makes the startup Job that was recorded and never made":     {false, []string{"worker-01-b-up-1"}},
+		"an heir of such a boot makes none for a machine that is up by then": {true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.newClaim("worker-01-a")
+			d := w.step()
+			w.commit(Decision{Finalizers: d.Finalizers, Claims: d.Claims, Slot: d.Slot})
+			w.newClaim("worker-01-b")
+			w.now = w.now.Add(10 * time.Second)
+			if test.on {
+				w.kubelet("False")
+			}
+			var made []string
+			for range 4 {
+				d := w.step()
+				made = append(made, creates(d)...)
+				w.commit(d)
+			}
+			if diff := cmp.Diff(test.want, made); diff != "" {
+				t.Errorf("Jobs made (-want +got):\n%s", diff)
+			}
+		})
+	}
 	t.Run("a claim does not join a machine whose shutdown Job is still going away", func(t *testing.T) {
 		w := newWorld(t)
 		w.newClaim("worker-01-a")
