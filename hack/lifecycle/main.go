@@ -28,7 +28,8 @@ func chapters() []chapter {
 		{"The good road", []string{"boot_and_scale_down", "slow_agent", "declarations_return", "not_what_was_declared", "join", "adopted"}},
 		{"Boots that fail", []string{
 			"startup_job_fails", "startup_command_missing", "startup_never_ran", "startup_job_late", "bmc_slow_to_start", "lost_magic_packet",
-			"power_pod_finds_no_place", "no_pod_for_the_job", "slower_than_its_budget", "readiness_gate_timeout", "stuck_transition", "cool_off", "forgiven",
+			"power_pod_finds_no_place", "no_pod_for_the_job", "slower_than_its_budget", "readiness_gate_timeout", "gate_at_the_deadline",
+			"waits_in_vain", "stuck_transition", "cool_off", "forgiven",
 		}},
 		{"Ends on purpose", []string{"cancel_pending", "delete_while_booting", "busy_slot", "slot_deleted", "slot_released", "slot_replaced", "namespace_deleted"}},
 		{"Shutdowns that do not land", []string{
@@ -37,7 +38,7 @@ func chapters() []chapter {
 		}},
 		{"Machines that are lost, or come back", []string{
 			"machine_gone", "silent_but_on", "switch_falls_mute", "kubenode_deleted", "kubenode_deleted_and_back", "kubenode_kept",
-			"registered_unseen", "unclaimed", "unclaimed_held", "unclaimed_ignored", "protected_machine",
+			"registered_unseen", "unclaimed", "unclaimed_held", "unclaimed_stubborn", "unclaimed_ignored", "protected_machine",
 		}},
 		{"Hands, holds and other writers", []string{
 			"held_machine", "held_boot", "relabelled", "superseded", "two_providers_and_a_person", "no_such_slot", "finalizer_stripped", "group_deleted",

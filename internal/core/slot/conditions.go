@@ -56,6 +56,14 @@ func conditionReason(conditions []metav1.Condition, kind string) string {
 	return ""
 }
 
+// conditionMessage is what a condition says, or empty when it is not there.
+func conditionMessage(conditions []metav1.Condition, kind string) string {
+	if c := meta.FindStatusCondition(conditions, kind); c != nil {
+		return c.Message
+	}
+	return ""
+}
+
 // registered is whether the claim's boot was seen to register: its kubelet reported after the boot committed.
 func registered(c *claim) bool {
 	return meta.IsStatusConditionTrue(c.Status.Conditions, v2.ConditionRegistered)

@@ -53,7 +53,12 @@ func (r *run) pendingDeadline(c *claim) {
 		return
 	}
 	if deadline := r.deadlineOf(c); r.passed(deadline) {
-		r.fail(c, v2.ReasonDeadlineExceeded, "nothing was bought before "+instant(deadline))
+		waitedFor := v2.ConditionLaunched
+		if r.kubeletOn && !r.owed() {
+			waitedFor = v2.ConditionInitialized
+		}
+		r.fail(c, v2.ReasonDeadlineExceeded,
+			joinSentence("nothing was bought before "+instant(deadline), conditionMessage(c.Status.Conditions, waitedFor)))
 	}
 }
 
