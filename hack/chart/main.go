@@ -1,5 +1,6 @@
 // Command chart copies what is generated elsewhere into the Helm chart: the CustomResourceDefinitions as templates, so that
-// helm upgrade replaces them, their admission policies, the manager's rights, the alert rules and the dashboard.
+// helm upgrade replaces them, their admission policies, the webhook configurations, the manager's rights, the alert rules
+// and the dashboard.
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -15,6 +17,7 @@ import (
 
 	"homecluster.dev/autoscaler/config/admission"
 	"homecluster.dev/autoscaler/config/crd"
+	"homecluster.dev/autoscaler/config/webhook"
 )
 
 const (
@@ -31,16 +34,12 @@ func main() {
 }
 
 func run() error {
-	if err := definitions(); err != nil {
-		return err
+	for _, write := range []func() error{definitions, policies, webhooks, rights, monitoring} {
+		if err := write(); err != nil {
+			return err
+		}
 	}
-	if err := policies(); err != nil {
-		return err
-	}
-	if err := rights(); err != nil {
-		return err
-	}
-	return monitoring()
+	return nil
 }
 
 // monitoring copies the files that templates hand on as they are.
@@ -149,17 +148,88 @@ func rights() error {
 		if !known {
 			return fmt.Errorf("%s has a %q, which the chart does not know", roles, role.Kind)
 		}
-		rules, err := yaml.Marshal(role.Rules)
-		if err != nil {
-			return fmt.Errorf("writing the rules of %s: %w", role.Kind, err)
+		fmt.Fprintf(&out, "{{- define \"homelab-autoscaler.%s\" -}}\n", name)
+		for _, rule := range role.Rules {
+			text, err := grant(rule)
+			if err != nil {
+				return fmt.Errorf("writing the rules of %s: %w", role.Kind, err)
+			}
+			out.WriteString(text)
 		}
-		fmt.Fprintf(&out, "{{- define \"homelab-autoscaler.%s\" -}}\n%s{{- end -}}\n", name, named(escape(string(rules))))
+		out.WriteString("{{- end -}}\n")
 	}
 	return os.WriteFile(filepath.Join(templates, "_rights.tpl"), out.Bytes(), 0o644)
 }
 
+// grant is the template of one rule, which is rendered only where the values need it.
+func grant(rule rbacv1.PolicyRule) (string, error) {
+	text, err := yaml.Marshal([]rbacv1.PolicyRule{rule})
+	if err != nil {
+		return "", err
+	}
+	granted := named(escape(string(text)))
+	if condition := needed(rule); condition != "" {
+		granted = "{{- if " + condition + " }}\n" + granted + "{{- end }}\n"
+	}
+	return granted, nil
+}
+
+// needed is the template's condition under which the manager needs a rule; empty: always. It is what the manager asks for
+// at its start, depending on its flags.
+func needed(rule rbacv1.PolicyRule) string {
+	const own = `include "homelab-autoscaler.ownCertificate" .`
+	about := func(group, resource string) bool {
+		return slices.Contains(rule.APIGroups, group) && (resource == "" || slices.Contains(rule.Resources, resource))
+	}
+	switch {
+	case about("coordination.k8s.io", ""):
+		return ".Values.controllerManager.leaderElection.enable"
+	case about("", "secrets"):
+		return own
+	case about("admissionregistration.k8s.io", ""):
+		return "and (" + own + ") .Values.webhook.enable"
+	case about("authentication.k8s.io", ""), about("authorization.k8s.io", ""):
+		return `include "homelab-autoscaler.guardedMetrics" .`
+	}
+	return ""
+}
+
+const fullname = `{{ include "homelab-autoscaler.fullname" . }}`
+
 // named gives the objects that a rule names the release's own names.
 func named(rules string) string {
-	const fullname = `{{ include "homelab-autoscaler.fullname" . }}`
 	return strings.NewReplacer("- homelab-autoscaler-certs\n", "- "+fullname+"-certs\n", "- homelab-autoscaler\n", "- "+fullname+"\n").Replace(rules)
+}
+
+// webhooks writes the webhook configurations, which ask the release's own Service about the namespace that is served.
+func webhooks() error {
+	text := string(webhook.Configurations)
+	_, text, _ = strings.Cut(text, "\napiVersion: ") // what comes before is about the file
+	text = escape("apiVersion: " + text)
+	for _, change := range []struct{ from, to string }{
+		{"\n  name: homelab-autoscaler\n", "\n  name: " + fullname + "\n" + `  labels:
+    {{- include "homelab-autoscaler.labels" . | nindent 4 }}
+  {{- if eq .Values.tls.source "certManager" }}
+  annotations:
+    cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ include "homelab-autoscaler.fullname" . }}-ports
+  {{- end }}
+`},
+		{"    clientConfig:\n", `    clientConfig:
+      {{- if eq .Values.tls.source "secret" }}
+      caBundle: {{ .Values.tls.secret.caBundle | b64enc }}
+      {{- end }}
+`},
+		{"{name: homelab-autoscaler-webhook, namespace: homelab-autoscaler-system, ", "{name: " + fullname + "-webhook, namespace: {{ .Release.Namespace }}, "},
+		{"kubernetes.io/metadata.name: homelab-autoscaler-system", `kubernetes.io/metadata.name: {{ include "homelab-autoscaler.watchNamespace" . }}`},
+	} {
+		if !strings.Contains(text, change.from) {
+			return fmt.Errorf("config/webhook has no %q any more, which the chart replaces", change.from)
+		}
+		text = strings.ReplaceAll(text, change.from, change.to)
+	}
+	if strings.Contains(text, "homelab-autoscaler-system") {
+		return fmt.Errorf("config/webhook names a namespace where the chart does not expect one")
+	}
+	text = "{{- /* Written by make generate from config/webhook. */}}\n{{- if .Values.webhook.enable }}\n" + text + "{{- end }}\n"
+	return os.WriteFile(filepath.Join(templates, "admission", "webhooks.yaml"), []byte(text), 0o644)
 }

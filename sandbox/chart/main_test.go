@@ -3,8 +3,6 @@ package chart_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,22 +20,7 @@ import (
 )
 
 // The package's control plane begins without our kinds: they come with the chart.
-var plane struct {
-	once sync.Once
-	cp   *controlplane.ControlPlane
-	err  error
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if plane.cp != nil {
-		if err := plane.cp.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
-			code = max(code, 1)
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { controlplane.Main(m, controlplane.Options{WithoutKinds: true}) }
 
 // cluster is the API server, and an administrator's ways to it.
 type cluster struct {
@@ -49,16 +32,7 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("wants a control plane; skipped with -short")
-	}
-	plane.once.Do(func() {
-		plane.cp, plane.err = controlplane.Start(context.Background(), controlplane.Options{Progress: os.Stderr})
-	})
-	if plane.err != nil {
-		t.Fatal(plane.err)
-	}
-	c := &cluster{cp: plane.cp}
+	c := &cluster{cp: controlplane.ForTest(t)}
 	kinds, err := discovery.NewDiscoveryClientForConfig(c.config())
 	if err == nil {
 		c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"homecluster.dev/autoscaler/sandbox/chart"
 )
 
 // typed is a rendered object as its Go type.
@@ -41,7 +43,7 @@ func container(t testing.TB, deployment *unstructured.Unstructured) corev1.Conta
 var withoutCRDs = setting{"crd.enable": false}
 
 func TestHelmFindsNothingToComplainOf(t *testing.T) {
-	if out, err := helm(t, "lint", "--strict", chartDir(t)); err != nil {
+	if out, err := chart.Helm(t, "lint", "--strict", chart.Dir(t)); err != nil {
 		t.Errorf("%s%v", out, err)
 	}
 }
@@ -85,6 +87,12 @@ func TestContradictionsAreRefusedWithWhatToDo(t *testing.T) {
 			"grpc.allowedClientNames needs certificates: with certificates.source none nobody shows one"},
 		"nothing to scrape": {setting{"metrics.enable": false, "metrics.serviceMonitor.enable": true},
 			"metrics.serviceMonitor.enable needs metrics.enable: there is nothing to scrape"},
+		"a webhook that nobody trusts": {setting{"tls.source": "secret", "tls.secret.name": "mine"},
+			"tls.source secret needs tls.secret.caBundle, the authority in PEM: else the API server trusts no webhook"},
+		"ports without a Secret": {setting{"tls.source": "secret", "tls.secret.caBundle": someAuthority},
+			"tls.source is secret: name the Secret in tls.secret.name"},
+		"names for a certificate that is there": {setting{"tls.source": "secret", "tls.secret.name": "mine", "tls.names": []any{"a"}, "webhook.enable": false},
+			"tls.names contradicts tls.source secret: the names are those of the certificate in the Secret"},
 		"priorities that nobody set": {setting{"clusterAutoscaler.expander": "priority"},
 			`clusterAutoscaler.expander priority needs clusterAutoscaler.priorities, for example {50: [".*"]}`},
 		"a Secret without a name": {setting{"certificates.source": "secret", "certificates.secret.server": "server"},
@@ -96,7 +104,7 @@ func TestContradictionsAreRefusedWithWhatToDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := template(t, merged(test.values, withoutCRDs))
+			_, err := chart.Template(t, merged(test.values, withoutCRDs))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}

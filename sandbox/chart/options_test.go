@@ -1,6 +1,10 @@
 package chart_test
 
-import "maps"
+import (
+	"maps"
+
+	"homecluster.dev/autoscaler/sandbox/controlplane/pki"
+)
 
 // setting are values by their dotted paths.
 type setting map[string]any
@@ -35,6 +39,7 @@ var (
 	someTolerations = []any{map[string]any{"key": "home", "operator": "Exists"}}
 	somePeers       = []any{map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "monitoring"}}}}
 	somePriorities  = map[string]any{"10": []any{".*"}, "50": []any{"^pool$", "^small-.*"}}
+	someAuthority   = authority()
 	someDigest      = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	someAffinity    = map[string]any{
 		"nodeAffinity": map[string]any{
@@ -52,6 +57,15 @@ var (
 	}
 	certManager = setting{"certificates.source": "certManager"}
 )
+
+// authority is one in PEM, which the API server reads.
+func authority() string {
+	made, err := pki.NewAuthority("home")
+	if err != nil {
+		panic(err)
+	}
+	return string(made.Cert)
+}
 
 // options are all values of the chart; a test holds them to that.
 func options() []option {
@@ -76,6 +90,14 @@ func options() []option {
 		choose("certificates.certManager.clientDuration", "8760h").when(certManager),
 		either(setting{"metrics.serviceMonitor.enable": true}, setting{"metrics.enable": false}),
 		choose("metrics.port", 9090),
+		choose("metrics.insecure", true),
+		choose("metrics.readers", []any{map[string]any{"name": "prometheus", "namespace": "monitoring"}}),
+		choose("metrics.serviceMonitor.tokenSecret", map[string]any{"name": "prometheus", "key": "token"}).when(setting{"metrics.serviceMonitor.enable": true}),
+		choose("webhook.enable", false),
+		choose("webhook.port", 10250),
+		either(setting{"tls.names": []any{"autoscaler.lan", "192.0.2.7", "2001:db8::7"}}, setting{"tls.source": "certManager"},
+			setting{"tls.source": "certManager", "tls.names": []any{"autoscaler.lan", "192.0.2.7", "2001:db8::7"}},
+			setting{"tls.source": "secret", "tls.secret.name": "mine", "tls.secret.caBundle": someAuthority}),
 		choose("metrics.serviceMonitor.interval", "1m").when(setting{"metrics.serviceMonitor.enable": true}),
 		choose("metrics.serviceMonitor.labels", someLabels).when(setting{"metrics.serviceMonitor.enable": true}),
 		choose("metrics.prometheusRule.enable", true),
@@ -100,6 +122,7 @@ func managerOptions() []option {
 		choose(m+"log.level", "debug", "warn", "error"),
 		choose(m+"log.format", "json"),
 		choose(m+"startTimeout", "1h30m"),
+		choose(m+"probePort", 9081),
 		choose(m+"leaderElection.leaseDuration", "2m"),
 		choose(m+"leaderElection.renewDeadline", "30s"),
 		choose(m+"leaderElection.retryPeriod", "1s"),

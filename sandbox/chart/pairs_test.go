@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"homecluster.dev/autoscaler/sandbox/chart"
+	"homecluster.dev/autoscaler/sandbox/controlplane"
 	"homecluster.dev/autoscaler/sandbox/pairwise"
 )
 
@@ -41,7 +43,7 @@ func TestEveryPairOfChoicesGivesManifestsThatTheAPIServerTakes(t *testing.T) {
 	}
 	tried := map[string]bool{}
 	for i, text := range renderAll(t, values) {
-		rendered := parse(t, text)
+		rendered := chart.Parse(t, text)
 		for _, object := range rendered {
 			key := dump(t, object.Object)
 			if tried[key] {
@@ -101,7 +103,7 @@ func (c *cluster) installForeignKinds(t *testing.T) {
 // moduleDir is where a module of tools/crds lies.
 func moduleDir(t *testing.T, module string) string {
 	t.Helper()
-	dir, err := root()
+	dir, err := controlplane.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +113,7 @@ func moduleDir(t *testing.T, module string) string {
 	out, err := command.Output()
 	var answer struct{ Dir, Error string }
 	if err = errors.Join(err, json.Unmarshal(out, &answer)); err != nil || answer.Dir == "" {
-		t.Fatalf("fetching %s: %v%s %s", module, err, stderr(err), answer.Error)
+		t.Fatalf("fetching %s: %v %s", module, err, answer.Error)
 	}
 	return answer.Dir
 }
@@ -134,10 +136,10 @@ func copyFile(t *testing.T, from, to string) {
 
 func TestBothDeploymentsStayOffTheMachinesOfEveryPool(t *testing.T) {
 	for name, affinity := range map[string]map[string]any{"nobody asks for more": {}, "somebody asks for one of two things": someAffinity} {
-		rendered := render(t, merged(withoutCRDs, setting{"controllerManager.affinity": affinity, "clusterAutoscaler.affinity": affinity}))
+		rendered := chart.Render(t, merged(withoutCRDs, setting{"controllerManager.affinity": affinity, "clusterAutoscaler.affinity": affinity}))
 		for _, deployment := range []string{"controller-manager", "cluster-autoscaler"} {
 			t.Run(strings.Join([]string{name, deployment}, ": "), func(t *testing.T) {
-				asked := pod(t, rendered.get(t, "Deployment", release+"-"+deployment)).Spec.Affinity
+				asked := pod(t, rendered.Get(t, "Deployment", release+"-"+deployment)).Spec.Affinity
 				terms := asked.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 				if want := max(1, len(affinity)); len(terms) != want {
 					t.Errorf("%d terms, want %d", len(terms), want)

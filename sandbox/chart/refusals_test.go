@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"homecluster.dev/autoscaler/sandbox/chart"
 )
 
 func dump(t testing.TB, values map[string]any) string {
@@ -33,7 +35,7 @@ func TestAValueOfAWrongTypeIsRefused(t *testing.T) {
 		}
 		paths = append(paths, path)
 	})
-	_, err := template(t, merged(wrong))
+	_, err := chart.Template(t, merged(wrong))
 	if err == nil {
 		t.Fatal("Helm takes everything")
 	}
@@ -54,7 +56,7 @@ func TestAValueThatDoesNotExistIsRefused(t *testing.T) {
 			sections = append(sections, path[:at])
 		}
 	})
-	_, err := template(t, merged(unknown))
+	_, err := chart.Template(t, merged(unknown))
 	if err == nil {
 		t.Fatal("Helm takes everything")
 	}
@@ -77,6 +79,11 @@ func TestAValueOutOfRangeIsRefused(t *testing.T) {
 		"a digest that is none":         {"controllerManager.image.digest": "latest"},
 		"an empty repository":           {"controllerManager.image.repository": ""},
 		"a source that is none":         {"certificates.source": "letsencrypt"},
+		"a certificate of nobody":       {"tls.source": "letsencrypt"},
+		"an authority that is a path":   {"tls.secret.caBundle": "/etc/ssl/ca.crt"},
+		"a reader without a namespace":  {"metrics.readers": []any{map[string]any{"name": "prometheus"}}},
+		"a token without a key":         {"metrics.serviceMonitor.tokenSecret": map[string]any{"name": "prometheus"}},
+		"a name for a port with a path": {"tls.names": []any{"home/autoscaler"}},
 		"an expander that is none":      {"clusterAutoscaler.expander": "cheapest"},
 		"a priority that is no number":  {"clusterAutoscaler.priorities": map[string]any{"high": []any{".*"}}},
 		"an argument that is no flag":   {"controllerManager.extraArgs": []any{"debug"}},
@@ -87,7 +94,7 @@ func TestAValueOutOfRangeIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := template(t, merged(values, withoutCRDs))
+			_, err := chart.Template(t, merged(values, withoutCRDs))
 			if err == nil || !strings.Contains(err.Error(), "specifications of the schema") {
 				t.Errorf("got %v", err)
 			}

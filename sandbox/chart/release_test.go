@@ -5,7 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"homecluster.dev/autoscaler/sandbox/chart"
 )
 
 // What Helm made once must stay: certificates that change with an upgrade would part the manager from its client, and
@@ -15,7 +16,7 @@ func TestAReleaseKeepsItsCertificatesAndLeavesItsDefinitions(t *testing.T) {
 	const home = "release"
 	run := func(arguments ...string) {
 		t.Helper()
-		if _, err := helm(t, append(arguments, "--namespace="+home, "--kubeconfig="+c.cp.Kubeconfig())...); err != nil {
+		if _, err := chart.Helm(t, append(arguments, "--namespace="+home, "--kubeconfig="+c.cp.Kubeconfig())...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,10 +32,10 @@ func TestAReleaseKeepsItsCertificatesAndLeavesItsDefinitions(t *testing.T) {
 		}
 		return found
 	}
-	run("install", release, chartDir(t), "--create-namespace")
+	run("install", release, chart.Dir(t), "--create-namespace")
 	before := secrets()
-	run("upgrade", release, chartDir(t), "--set=controllerManager.replicas=0")
-	run("upgrade", release, chartDir(t), "--set=controllerManager.replicas=2")
+	run("upgrade", release, chart.Dir(t), "--set=controllerManager.replicas=0")
+	run("upgrade", release, chart.Dir(t), "--set=controllerManager.replicas=2")
 	if diff := cmp.Diff(before, secrets()); diff != "" {
 		t.Errorf("an upgrade changed certificates:\n%s", diff)
 	}
@@ -44,7 +45,6 @@ func TestAReleaseKeepsItsCertificatesAndLeavesItsDefinitions(t *testing.T) {
 		}
 	}
 	run("uninstall", release)
-	definitions := runtimeschema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	for _, plural := range []string{"groups", "nodes", "nodeclaims"} {
 		if _, err := c.objects.Resource(definitions).Get(t.Context(), plural+".infra.homecluster.dev", metav1.GetOptions{}); err != nil {
 			t.Errorf("crd.keep: %v", err)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"homecluster.dev/autoscaler/internal/config"
+	"homecluster.dev/autoscaler/sandbox/chart"
 )
 
 // schema is as much of values.schema.json as the tests read.
@@ -30,7 +31,7 @@ type schema struct {
 
 func readSchema(t *testing.T) *schema {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(chartDir(t), "values.schema.json"))
+	text, err := os.ReadFile(filepath.Join(chart.Dir(t), "values.schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func schemaPaths(t *testing.T) (paths []string) {
 // defaults reads values.yaml, and names its values at the depth that the schema does.
 func defaults(t *testing.T) (values map[string]any, paths []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(chartDir(t), "values.yaml"))
+	text, err := os.ReadFile(filepath.Join(chart.Dir(t), "values.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,12 +130,10 @@ func TestEveryFlagOfTheManagerHasAValue(t *testing.T) {
 		"kubeconfig": "a pod is told by its service account where the API server is",
 		"version":    "it ends the process",
 	}
-	for _, flag := range []string{"tls-cert-file", "tls-key-file", "tls-names", "tls-secret", "webhook-configuration", "webhook-service"} {
-		without[flag] = "the chart has no webhook yet, and guards its metrics by the network: no port needs the certificate"
-	}
 	given := map[string]bool{}
-	for _, values := range []map[string]any{{}, merged(setting{"certificates.source": "none"})} {
-		for _, argument := range managerArguments(t, render(t, values)) {
+	for _, values := range []map[string]any{{}, merged(setting{"certificates.source": "none", "metrics.insecure": true, "tls.source": "secret",
+		"tls.secret.name": "mine", "tls.secret.caBundle": someAuthority})} {
+		for _, argument := range managerArguments(t, chart.Render(t, values)) {
 			name, _, _ := strings.Cut(strings.TrimPrefix(argument, "--"), "=")
 			given[name] = true
 		}
@@ -147,26 +146,28 @@ func TestEveryFlagOfTheManagerHasAValue(t *testing.T) {
 }
 
 // managerArguments are those of the manager's Deployment.
-func managerArguments(t testing.TB, rendered objects) []string {
+func managerArguments(t testing.TB, rendered chart.Objects) []string {
 	t.Helper()
-	return container(t, rendered.get(t, "Deployment", release+"-controller-manager")).Args
+	return container(t, rendered.Get(t, "Deployment", release+"-controller-manager")).Args
 }
 
 func TestTheManagerUnderstandsItsArguments(t *testing.T) {
-	parsed, err := config.Parse(managerArguments(t, render(t, merged(setting{
-		"watchNamespace": "pool", "grpc.port": 1, "metrics.port": 2, "controllerManager.startTimeout": "3m",
+	parsed, err := config.Parse(managerArguments(t, chart.Render(t, merged(setting{
+		"watchNamespace": "pool", "grpc.port": 1, "metrics.port": 2, "webhook.port": 3, "controllerManager.probePort": 4, "controllerManager.startTimeout": "3m",
 		"controllerManager.log.level": "warn", "controllerManager.log.format": "json", "controllerManager.leaderElection.leaseDuration": "90s",
 		"controllerManager.leaderElection.renewDeadline": "50s", "controllerManager.leaderElection.retryPeriod": "7s",
-		"grpc.allowedClientNames": []any{"a", "b"}, "powerJobs.priorityClass.name": "power",
+		"grpc.allowedClientNames": []any{"a", "b"}, "tls.names": []any{"c"}, "powerJobs.priorityClass.name": "power",
 	}))), config.Environment{Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const at = "/etc/homelab-autoscaler/provider-tls/"
+	const metricsHost, webhookHost = release + "-metrics." + namespace + ".svc", release + "-webhook." + namespace + ".svc"
 	want := config.Config{
-		Namespace: "pool", GRPCAddress: ":1", MetricsAddress: ":2", MetricsInsecure: true, ProbeAddress: ":8081", StartTimeout: 3 * time.Minute,
-		Webhook:          config.Webhook{Address: config.Off, Configuration: "homelab-autoscaler", Service: "homelab-autoscaler-webhook"},
-		TLS:              config.TLS{Secret: "homelab-autoscaler-certs"},
+		Namespace: "pool", GRPCAddress: ":1", MetricsAddress: ":2", ProbeAddress: ":4", StartTimeout: 3 * time.Minute,
+		Webhook: config.Webhook{Address: ":3", Configuration: "homelab-autoscaler"},
+		TLS: config.TLS{Secret: "homelab-autoscaler-certs", Names: []string{"c", metricsHost, metricsHost + ".cluster.local",
+			webhookHost, webhookHost + ".cluster.local"}},
 		GRPC:             config.GRPC{CertFile: at + "tls.crt", KeyFile: at + "tls.key", ClientCAFile: at + "ca.crt", AllowedClientNames: []string{"a", "b"}},
 		LeaderElection:   config.LeaderElection{Enabled: true, LeaseDuration: 90 * time.Second, RenewDeadline: 50 * time.Second, RetryPeriod: 7 * time.Second},
 		JobPriorityClass: "power", Log: config.Log{Level: slog.LevelWarn, Format: "json"},

@@ -48,6 +48,8 @@ type Options struct {
 	// ReadyTimeout bounds the start of all components. Zero: two minutes, which is for machines under heavy load; an
 	// idle one needs about five seconds.
 	ReadyTimeout time.Duration
+	// WithoutKinds leaves it to the tests to install the project's kinds and admission policies; Start never does.
+	WithoutKinds bool
 	// ExtraArgs are appended to a component's command line, by its name; a flag given twice has its last value.
 	ExtraArgs map[string][]string
 }

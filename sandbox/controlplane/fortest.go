@@ -48,7 +48,7 @@ func Main(m *testing.M, options ...Options) {
 }
 
 // ForTest returns the test binary's control plane, with the project's CustomResourceDefinitions and admission
-// policies installed. Tests that want it are skipped with -short.
+// policies installed unless Main was told to leave them out. Tests that want it are skipped with -short.
 //
 // The first use on a machine builds it, which takes longer than go test's default time-out: run `make test`, or raise
 // -timeout once. An interrupted build goes on where it was.
@@ -82,6 +82,9 @@ func startShared() {
 		return
 	}
 	shared.cp = cp
+	if o.WithoutKinds {
+		return
+	}
 	if shared.err = cp.InstallCRDs(ctx); shared.err == nil {
 		shared.err = cp.InstallPolicies(ctx)
 	}

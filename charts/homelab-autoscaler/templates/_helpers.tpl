@@ -97,6 +97,60 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
+{{/* The host under which Prometheus finds the metrics. */}}
+{{- define "homelab-autoscaler.metricsHost" -}}
+{{- printf "%s-metrics.%s.svc" (include "homelab-autoscaler.fullname" .) .Release.Namespace -}}
+{{- end -}}
+
+{{/* "true" where metrics are told only to those who may read them. */}}
+{{- define "homelab-autoscaler.guardedMetrics" -}}
+{{- if and .Values.metrics.enable (not .Values.metrics.insecure) }}true{{ end -}}
+{{- end -}}
+
+{{/* "true" where the webhook's or the metrics' port shows a certificate. */}}
+{{- define "homelab-autoscaler.portsCertified" -}}
+{{- if or .Values.webhook.enable (include "homelab-autoscaler.guardedMetrics" .) }}true{{ end -}}
+{{- end -}}
+
+{{/* "true" where the manager makes that certificate itself. */}}
+{{- define "homelab-autoscaler.ownCertificate" -}}
+{{- if and (include "homelab-autoscaler.portsCertified" .) (eq .Values.tls.source "manager") }}true{{ end -}}
+{{- end -}}
+
+{{/* The Secret with that certificate. The manager keeps its own in the namespace that it serves. */}}
+{{- define "homelab-autoscaler.portsSecret" -}}
+{{- if eq .Values.tls.source "manager" -}}
+{{- printf "%s-certs" (include "homelab-autoscaler.fullname" .) -}}
+{{- else if eq .Values.tls.source "certManager" -}}
+{{- printf "%s-ports-tls" (include "homelab-autoscaler.fullname" .) -}}
+{{- else -}}
+{{- required "tls.source is secret: name the Secret in tls.secret.name" .Values.tls.secret.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Where a ServiceMonitor finds that Secret beside it. */}}
+{{- define "homelab-autoscaler.monitorNamespace" -}}
+{{- if and (include "homelab-autoscaler.guardedMetrics" .) (include "homelab-autoscaler.ownCertificate" .) -}}
+{{- include "homelab-autoscaler.watchNamespace" . -}}
+{{- else -}}
+{{- .Release.Namespace -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The names of that certificate, as a list: the two Services', and what a person adds. */}}
+{{- define "homelab-autoscaler.portsNames" -}}
+{{- $names := .Values.tls.names -}}
+{{- if include "homelab-autoscaler.guardedMetrics" . -}}
+{{- $host := include "homelab-autoscaler.metricsHost" . -}}
+{{- $names = concat $names (list $host (printf "%s.cluster.local" $host)) -}}
+{{- end -}}
+{{- if .Values.webhook.enable -}}
+{{- $host := printf "%s-webhook.%s.svc" (include "homelab-autoscaler.fullname" .) .Release.Namespace -}}
+{{- $names = concat $names (list $host (printf "%s.cluster.local" $host)) -}}
+{{- end -}}
+{{- toJson $names -}}
+{{- end -}}
+
 {{- define "homelab-autoscaler.priorityClass" -}}
 {{- if .Values.powerJobs.priorityClass.create -}}
 {{- .Values.powerJobs.priorityClass.name | default (printf "%s-power" (include "homelab-autoscaler.fullname" .)) -}}

@@ -29,6 +29,7 @@
   - pods/eviction
   verbs:
   - create
+{{- if and (include "homelab-autoscaler.ownCertificate" .) .Values.webhook.enable }}
 - apiGroups:
   - admissionregistration.k8s.io
   resourceNames:
@@ -39,18 +40,23 @@
   verbs:
   - get
   - patch
+{{- end }}
+{{- if include "homelab-autoscaler.guardedMetrics" . }}
 - apiGroups:
   - authentication.k8s.io
   resources:
   - tokenreviews
   verbs:
   - create
+{{- end }}
+{{- if include "homelab-autoscaler.guardedMetrics" . }}
 - apiGroups:
   - authorization.k8s.io
   resources:
   - subjectaccessreviews
   verbs:
   - create
+{{- end }}
 - apiGroups:
   - policy
   resources:
@@ -68,12 +74,15 @@
   - create
   - list
   - patch
+{{- if include "homelab-autoscaler.ownCertificate" . }}
 - apiGroups:
   - ""
   resources:
   - secrets
   verbs:
   - create
+{{- end }}
+{{- if include "homelab-autoscaler.ownCertificate" . }}
 - apiGroups:
   - ""
   resourceNames:
@@ -83,6 +92,7 @@
   verbs:
   - get
   - patch
+{{- end }}
 - apiGroups:
   - batch
   resources:
@@ -94,6 +104,7 @@
   - list
   - patch
   - watch
+{{- if .Values.controllerManager.leaderElection.enable }}
 - apiGroups:
   - coordination.k8s.io
   resources:
@@ -102,6 +113,7 @@
   - create
   - get
   - update
+{{- end }}
 - apiGroups:
   - events.k8s.io
   resources:
