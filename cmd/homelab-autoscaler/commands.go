@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/rest"
 
 	"homecluster.dev/autoscaler/internal/config"
 	"homecluster.dev/autoscaler/internal/convert"
+	"homecluster.dev/autoscaler/internal/kube"
 	"homecluster.dev/autoscaler/internal/preflight"
+	"homecluster.dev/autoscaler/internal/quiesce"
 )
 
 // exitBlocked is a preflight that found something in the way.
@@ -33,6 +36,7 @@ func commandNamed(name string) (command, bool) {
 		config.PreflightCommand:   runPreflight,
 		config.ConvertCommand:     runConvert,
 		config.MergedCRDsCommand:  runMergedCRDs,
+		config.QuiesceCommand:     runQuiesce,
 	}[name]
 	return run, known
 }
@@ -163,4 +167,34 @@ func runMergedCRDs(_ context.Context, args []string, s streams) int {
 		return complain(s.complaints, err, exitFailed)
 	}
 	return say(s.out, text)
+}
+
+// runQuiesce takes the operator out of use.
+func runQuiesce(ctx context.Context, args []string, s streams) int {
+	o := flagsFor(config.QuiesceCommand, "takes the operator out of use before it is uninstalled, or frees what a missing one left behind: it stops\n"+
+		"cluster-autoscaler, waits for machines that are being switched off, stops the manager, and takes our finalizers off claims and\n"+
+		"slots. It switches no machine, and says what becomes of each. Exit codes: 0 done, 1 failed, 2 wrong usage.")
+	o.reaches(defaultNamespace)
+	var q quiesce.Options
+	o.StringVar(&q.Release, "release-namespace", "", "`namespace` of the two Deployments, if it is another")
+	o.StringVar(&q.Autoscaler, "autoscaler", "homelab-autoscaler-cluster-autoscaler", "`name` of the Deployment that asks for machines")
+	o.StringVar(&q.Manager, "manager", "homelab-autoscaler-controller-manager", "`name` of the manager's Deployment")
+	o.DurationVar(&q.Wait, "wait", 2*time.Minute, "how long to wait for machines that are being switched off")
+	o.BoolVar(&q.DryRun, "dry-run", false, "only say what would become of the machines")
+	if code, done := o.parse(args, s); done {
+		return code
+	}
+	reach, err := o.reach()
+	if err != nil {
+		return complain(s.complaints, err, exitFailed)
+	}
+	q.Namespace = o.namespace
+	quiescer, err := quiesce.New(reach, q, kube.Clock{}, s.out)
+	if err == nil {
+		err = quiescer.Run(ctx)
+	}
+	if err != nil {
+		return complain(s.complaints, err, exitFailed)
+	}
+	return 0
 }

@@ -75,7 +75,7 @@ func TestACommandUsedWrongSaysSo(t *testing.T) {
 
 func TestEveryCommandExplainsItself(t *testing.T) {
 	_, usage, _ := outcome(t, "--help")
-	for _, name := range []string{"cloud-config", "preflight", "convert", "merged-crds"} {
+	for _, name := range []string{"cloud-config", "preflight", "convert", "merged-crds", "quiesce"} {
 		code, out, complaints := outcome(t, name, "--help")
 		if code != 0 || complaints != "" || !strings.HasPrefix(out, "homelab-autoscaler "+name+" ") {
 			t.Errorf("%s --help: exit code %d, output %q, complaints %q", name, code, out, complaints)

@@ -49,7 +49,8 @@ var layers = []layer{
 	{"cmd/kubectl-homelab", []string{"internal/plugin/..."}, "the plugin is a program of its own"},
 	{"internal/convert", []string{"api/...", "config/...", "internal/core/...", "internal/schema"}, "manifests are converted as text, without a cluster"},
 	{"internal/preflight", []string{"api/...", "internal/core/...", "internal/kube", "internal/schema"}, "preflight reads a cluster in which no manager of ours need run"},
-	{"cmd/homelab-autoscaler", []string{"internal/config", "internal/manager/...", "internal/convert", "internal/preflight"},
+	{"internal/quiesce", []string{"api/...", "internal/core/...", "internal/kube"}, "quiesce ends what a manager began, and works where there is none"},
+	{"cmd/homelab-autoscaler", []string{"internal/config", "internal/manager/...", "internal/kube", "internal/convert", "internal/preflight", "internal/quiesce"},
 		"main turns flags into a manager and runs it, or one of its commands"},
 	{"cmd/...", []string{"api/...", "internal/config", "internal/manager/..."}, "main turns flags into a manager and runs it"},
 }

@@ -55,6 +55,8 @@ const (
 	ConvertCommand = "convert"
 	// MergedCRDsCommand writes CustomResourceDefinitions that serve both versions.
 	MergedCRDsCommand = "merged-crds"
+	// QuiesceCommand takes the operator out of use.
+	QuiesceCommand = "quiesce"
 )
 
 // Off as an HTTP address switches the endpoint off.
@@ -111,7 +113,8 @@ func Usage() string {
 		"  " + CloudConfigCommand + "  writes the file by which cluster-autoscaler finds it\n" +
 		"  " + PreflightCommand + "     says what an upgrade from 0.1 would break, and how to mend it\n" +
 		"  " + ConvertCommand + "       rewrites manifests of v1alpha1 for v2alpha1\n" +
-		"  " + MergedCRDsCommand + "   writes definitions that serve both versions\n\nFlags:\n")
+		"  " + MergedCRDsCommand + "   writes definitions that serve both versions\n" +
+		"  " + QuiesceCommand + "       takes the operator out of use before it is uninstalled\n\nFlags:\n")
 	flags.PrintDefaults()
 	return out.String()
 }

@@ -19,6 +19,7 @@ var checks = []check{
 	{"kubernetes", kubernetes},
 	{"autoscaler", autoscaler},
 	{"old-operator", oldOperator},
+	{"deployments", deployments},
 	{"wanted-on", wantedOn},
 	{"old-objects", oldObjects},
 	{"stored-versions", storedVersions},
@@ -115,6 +116,37 @@ func oldOperator(s *Snapshot) []Finding {
 		}
 		found = append(found, Finding{Severity: Blocks, About: "Deployment " + d.Namespace + "/" + d.Name, Says: says,
 			Do: []string{fmt.Sprintf("kubectl scale deployment/%s -n %s --replicas=0", d.Name, d.Namespace)}})
+	}
+	return found
+}
+
+// parts are the Deployments of our chart, by the end of their name, with the label by which each selects its pods beside
+// the two of the release.
+var parts = map[string][2]string{
+	"-controller-manager": {"control-plane", "controller-manager"},
+	"-cluster-autoscaler": {"app.kubernetes.io/component", "cluster-autoscaler"},
+}
+
+// deployments finds those of 0.1 that Helm cannot turn into those of 0.2: what a Deployment selects can never change.
+func deployments(s *Snapshot) []Finding {
+	if !s.old() {
+		return nil
+	}
+	var found []Finding
+	for _, d := range s.Deployments {
+		release := d.Annotations["meta.helm.sh/release-name"]
+		for _, suffix := range slices.Sorted(maps.Keys(parts)) {
+			if release == "" || d.Namespace != s.Namespace || d.Name != release+suffix || d.Spec.Selector == nil {
+				continue
+			}
+			part := parts[suffix]
+			want := map[string]string{"app.kubernetes.io/name": "homelab-autoscaler", "app.kubernetes.io/instance": release, part[0]: part[1]}
+			if !maps.Equal(want, d.Spec.Selector.MatchLabels) {
+				found = append(found, Finding{Severity: Blocks, About: "Deployment " + d.Namespace + "/" + d.Name,
+					Says: "It selects its pods by other labels than the Deployment of 0.2, which can never change: helm upgrade is refused. helm upgrade makes it anew.",
+					Do:   []string{fmt.Sprintf("kubectl delete deployment/%s -n %s", d.Name, d.Namespace)}})
+			}
+		}
 	}
 	return found
 }

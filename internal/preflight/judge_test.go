@@ -148,6 +148,16 @@ func TestWhatStandsInTheWayIsFound(t *testing.T) {
 			"blocks stored-versions nodes.infra.homecluster.dev", "blocks stored-versions groups.infra.homecluster.dev"}},
 		"an operator of 0.1 beside definitions of 0.2": {[]change{current(), deployed("homelab-autoscaler-controller-manager", "r:5000/homelab-autoscaler:v0.1.22", 1)},
 			Blocked, []string{"blocks old-operator Deployment homelab-autoscaler-system/homelab-autoscaler-controller-manager"}},
+		"a Deployment of 0.1 that cannot become one of 0.2": {[]change{old(), deployed("homelab-autoscaler-controller-manager", "x", 0), deployed("homelab-autoscaler-cluster-autoscaler", "x", 0),
+			with(func(s *Snapshot) {
+				for i := range s.Deployments {
+					s.Deployments[i].Annotations = map[string]string{"meta.helm.sh/release-name": "homelab-autoscaler"}
+					s.Deployments[i].Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{
+						"app.kubernetes.io/name": "homelab-autoscaler", "app.kubernetes.io/instance": "homelab-autoscaler", "control-plane": "controller-manager"}}
+				}
+			})}, Blocked, []string{
+			"blocks deployments Deployment homelab-autoscaler-system/homelab-autoscaler-cluster-autoscaler",
+			"blocks stored-versions nodes.infra.homecluster.dev", "blocks stored-versions groups.infra.homecluster.dev"}},
 		"slots of 0.1, one of them in use": {[]change{old(offSlot, onSlot, group)}, Blocked, []string{
 			"warns wanted-on slot homelab-autoscaler-system/worker-02",
 			"blocks old-objects 2 nodes.infra.homecluster.dev in namespace homelab-autoscaler-system",
@@ -171,7 +181,7 @@ func TestWhatStandsInTheWayIsFound(t *testing.T) {
 			[]string{"warns node-names slot homelab-autoscaler-system/worker-02"}},
 		"a distribution's own provider id": {[]change{current(offSlot), kubeNodes("worker-01=k3s://worker-01")}, Ready,
 			[]string{"warns provider-ids slot homelab-autoscaler-system/worker-01"}},
-		"a provider id that the slot expects": {[]change{current(`{kind: Node, metadata: {name: a}, spec: {providerID: "k3s://a"}}`), kubeNodes("a=k3s://a")}, Ready, nil},
+		"a provider id that the slot expects":      {[]change{current(`{kind: Node, metadata: {name: a}, spec: {providerID: "k3s://a"}}`), kubeNodes("a=k3s://a")}, Ready, nil},
 		"what could not be read, and nothing else": {[]change{current(), with(func(s *Snapshot) { s.Unread = []string{"deployments: forbidden"} })}, Unknown, nil},
 		"what could not be read, and something in the way": {[]change{with(func(s *Snapshot) { s.Minor, s.Unread = 20, []string{"nodes: forbidden"} })}, Blocked,
 			[]string{"blocks kubernetes v1.37.2"}},
