@@ -65,7 +65,7 @@ type home struct {
 }
 
 // never are the kinds of things that the replayed histories lack.
-var never = []model.Kind{model.PodsBound, model.Polls, model.Terminations}
+var never = []model.Kind{model.PodsBound, model.Terminations}
 
 func TestTheAPIServerLivesTheSameHistories(t *testing.T) {
 	cp := controlplane.ForTest(t)

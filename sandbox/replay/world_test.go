@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,6 +78,11 @@ func (h *home) becomeSlot(before, after *v2.Node) {
 	}
 	live := named(h.now.slots, after.Name)
 	patched(h, live, func(n *v2.Node) { n.Annotations, n.Finalizers = after.Annotations, after.Finalizers })
+	if !equality.Semantic.DeepEqual(before.Status.PowerReading, after.Status.PowerReading) {
+		read := live.DeepCopy()
+		read.Status.PowerReading = after.Status.PowerReading
+		h.must(h.client.Status().Patch(h.t.Context(), read, client.MergeFrom(live)))
+	}
 	h.deleteIf(live, before, after)
 }
 
