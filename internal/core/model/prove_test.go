@@ -127,7 +127,8 @@ func TestRandomHistories(t *testing.T) {
 		*first, *first+uint64(histories)-1, histories, moves, crashed, changed)
 	t.Logf("proved: random histories run %d", histories)
 	t.Logf("machines: %v", tempers)
-	t.Logf("ends: %v", ends)
+	t.Logf("ends, by the machine's own power, when its faults were over and nothing was left to happen (after %d moves more at most): %v",
+		restsWithin, ends)
 	judged(t, w.Tally)
 	if histories >= 1_000 {
 		enough(t, histories, tempers, crashed, changed)
