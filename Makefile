@@ -50,6 +50,12 @@ alerts-test: ## Check the alert rules, and play when each fires and clears; chec
 sandbox-test: ## Run the tests against a real API server
 	$(stage) sandbox-test env -C sandbox go test -timeout 60m ./...
 
+# The one thing here that wants more than Go, git and make: docs/adr/0007 says why.
+.PHONY: docs
+docs: ## Build the documentation as a site into dist/site, with node and npm; a link that leads nowhere ends it
+	$(stage) docs-tool npm --prefix tools/site ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(stage) docs npm --prefix tools/site run --silent build
+
 .PHONY: bench
 bench: ## Measure every call of the provider at 10 to 10,000 slots, as one table; BENCHTIME=1s measures longer
 	go test ./internal/provider -run '^$$' -bench BenchmarkCalls -benchtime $(or $(BENCHTIME),100ms) | go run ./hack/bench
