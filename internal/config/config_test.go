@@ -33,6 +33,7 @@ func TestParse(t *testing.T) {
 		Webhook:        Webhook{Address: ":9443", Configuration: "homelab-autoscaler", Service: "homelab-autoscaler-webhook"},
 		TLS:            TLS{Secret: "homelab-autoscaler-certs"},
 		LeaderElection: LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
+		PowerImage:     "homecluster.dev/power:latest",
 		Log:            Log{Level: slog.LevelInfo, Format: "text"},
 	}
 	with := func(change func(*Config)) Config {
@@ -66,7 +67,7 @@ func TestParse(t *testing.T) {
 			args: []string{"--namespace=home", "--kubeconfig=/k", "--grpc-bind-address=127.0.0.1:1", "--grpc-cert-file=/c", "--grpc-key-file=/y",
 				"--grpc-client-ca-file=/a", "--grpc-allowed-client-names=ca-1, ca-2,", "--metrics-bind-address=[::1]:2",
 				"--health-probe-bind-address=:0", "--leader-elect", "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s",
-				"--leader-elect-retry-period=5s", "--start-timeout=3s", "--job-priority-class=power", "--log-level=debug", "--log-format=json",
+				"--leader-elect-retry-period=5s", "--start-timeout=3s", "--job-priority-class=power", "--power-image=registry.lan/power:1", "--log-level=debug", "--log-format=json",
 				"--webhook-bind-address=:3", "--webhook-configuration=mine", "--webhook-service=hook", "--metrics-insecure",
 				"--tls-secret=kept", "--tls-names=127.0.0.1, hook.lan,"},
 			want: Config{Namespace: "home", Kubeconfig: "/k", GRPCAddress: "127.0.0.1:1", MetricsAddress: "[::1]:2", ProbeAddress: ":0",
@@ -74,7 +75,7 @@ func TestParse(t *testing.T) {
 				LeaderElection: LeaderElection{Enabled: true, LeaseDuration: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second},
 				Webhook:        Webhook{Address: ":3", Configuration: "mine", Service: "hook"}, MetricsInsecure: true,
 				TLS:          TLS{Secret: "kept", Names: []string{"127.0.0.1", "hook.lan"}},
-				StartTimeout: 3 * time.Second, JobPriorityClass: "power", Log: Log{Level: slog.LevelDebug, Format: "json"}},
+				StartTimeout: 3 * time.Second, JobPriorityClass: "power", PowerImage: "registry.lan/power:1", Log: Log{Level: slog.LevelDebug, Format: "json"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +132,8 @@ func TestParseAnswersOneClearLine(t *testing.T) {
 			"--grpc-allowed-client-names needs --grpc-client-ca-file: without an authority anybody can take any name"},
 		"a priority class that cannot be one": {[]string{"--namespace=home", "--grpc-insecure", "--job-priority-class=Power Jobs"},
 			`--job-priority-class "Power Jobs" is not a PriorityClass's name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
+		"an image that is none": {[]string{"--namespace=home", "--grpc-insecure", "--power-image=my image"},
+			`--power-image "my image" is not an image like homecluster.dev/power:latest`},
 		"a webhook without a port": {[]string{"--namespace=home", "--webhook-bind-address=localhost"},
 			`--webhook-bind-address "localhost" is not an address like :8080 or 127.0.0.1:8080: missing port in address`},
 		"a webhook's certificate without its key": {[]string{"--namespace=home", "--grpc-insecure", "--tls-cert-file=/c"},
@@ -204,7 +207,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	}
 	usage := Usage()
 	for _, flag := range []string{"-namespace", "-kubeconfig", "-grpc-bind-address", "-metrics-bind-address", "-health-probe-bind-address",
-		"-grpc-insecure", "-grpc-cert-file", "-grpc-key-file", "-grpc-client-ca-file", "-grpc-allowed-client-names", "-leader-elect", "-leader-elect-lease-duration", "-start-timeout", "-job-priority-class", "-log-level", "-log-format", "-version",
+		"-grpc-insecure", "-grpc-cert-file", "-grpc-key-file", "-grpc-client-ca-file", "-grpc-allowed-client-names", "-leader-elect", "-leader-elect-lease-duration", "-start-timeout", "-job-priority-class", "-power-image", "-log-level", "-log-format", "-version",
 		"-webhook-bind-address", "-webhook-configuration", "-webhook-service", "-metrics-insecure", "-tls-cert-file", "-tls-key-file", "-tls-secret", "-tls-names"} {
 		if !strings.Contains(usage, "  "+flag) {
 			t.Errorf("the help says nothing of %s", flag)

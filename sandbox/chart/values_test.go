@@ -157,6 +157,7 @@ func TestTheManagerUnderstandsItsArguments(t *testing.T) {
 		"controllerManager.log.level": "warn", "controllerManager.log.format": "json", "controllerManager.leaderElection.leaseDuration": "90s",
 		"controllerManager.leaderElection.renewDeadline": "50s", "controllerManager.leaderElection.retryPeriod": "7s",
 		"grpc.allowedClientNames": []any{"a", "b"}, "tls.names": []any{"c"}, "powerJobs.priorityClass.name": "power",
+		"powerJobs.image.repository": "registry.lan/power", "powerJobs.image.tag": "v1",
 	}))), config.Environment{Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +171,7 @@ func TestTheManagerUnderstandsItsArguments(t *testing.T) {
 			webhookHost, webhookHost + ".cluster.local"}},
 		GRPC:             config.GRPC{CertFile: at + "tls.crt", KeyFile: at + "tls.key", ClientCAFile: at + "ca.crt", AllowedClientNames: []string{"a", "b"}},
 		LeaderElection:   config.LeaderElection{Enabled: true, LeaseDuration: 90 * time.Second, RenewDeadline: 50 * time.Second, RetryPeriod: 7 * time.Second},
-		JobPriorityClass: "power", Log: config.Log{Level: slog.LevelWarn, Format: "json"},
+		JobPriorityClass: "power", PowerImage: "registry.lan/power:v1", Log: config.Log{Level: slog.LevelWarn, Format: "json"},
 	}
 	if diff := cmp.Diff(want, parsed); diff != "" {
 		t.Error(diff)
