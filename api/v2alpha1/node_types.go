@@ -192,6 +192,10 @@ type NodeStatus struct {
 	// reading that is older than 5 minutes counts as unknown.
 	// +optional
 	PowerReading *PowerReading `json:"powerReading,omitempty"`
+	// How the Jobs work the switch that spec.power declares; absent where it declares none, or pod specs win over it in both
+	// directions.
+	// +optional
+	Switch *SwitchReport `json:"switch,omitempty"`
 	// One word on the kubeNode. healthy: it is Ready. offline: its kubelet is silent, or there is no kubeNode. unknown: the
 	// kubelet reports but is not Ready.
 	// +optional

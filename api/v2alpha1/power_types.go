@@ -274,3 +274,15 @@ type SSHSwitch struct {
 	// +optional
 	Command string `json:"command,omitempty"`
 }
+
+// SwitchReport is what was derived from a slot's switch. It has no secrets: those are in files of the pods.
+type SwitchReport struct {
+	// The image of the program power, as the manager was told by --power-image.
+	Image string `json:"image"`
+	// The command line that switches the machine on; absent where spec.startupPodSpec does.
+	// +optional
+	Startup string `json:"startup,omitempty"`
+	// The command line that switches the machine off; absent where spec.shutdownPodSpec does.
+	// +optional
+	Shutdown string `json:"shutdown,omitempty"`
+}

@@ -69,8 +69,19 @@ func (s *session) printStory(told *story.Story) {
 		}
 		s.out.say("%s %s%s", s.out.colour(yellow, "Waiting for"), told.Waiting, until)
 	}
+	if told.Switch != nil {
+		s.switchLine("on", told.Switch.Startup)
+		s.switchLine("off", told.Switch.Shutdown)
+	}
 	for _, line := range told.Do {
 		s.out.say("%s %s", s.out.colour(green, "→"), line)
+	}
+}
+
+// switchLine says with which command line the operator switches a machine, where it derives one.
+func (s *session) switchLine(to, line string) {
+	if line != "" {
+		s.out.say("It is switched %s by: %s", to, line)
 	}
 }
 

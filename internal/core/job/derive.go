@@ -68,6 +68,15 @@ func Derived(slot *v2.Node, op v2.Operation, p policy.Policy) string {
 	return strings.Join(append(spec.Command, spec.Args...), " ")
 }
 
+// Report is what is derived from a slot's switch, or nil where nothing is.
+func Report(slot *v2.Node, p policy.Policy) *v2.SwitchReport {
+	r := v2.SwitchReport{Image: p.PowerImage, Startup: Derived(slot, v2.OperationStartup, p), Shutdown: Derived(slot, v2.OperationShutdown, p)}
+	if r.Startup == "" && r.Shutdown == "" {
+		return nil
+	}
+	return &r
+}
+
 // derived is a command line of the program power in the making, with the Secrets it reads.
 type derived struct {
 	power   *v2.PowerSwitch

@@ -84,6 +84,27 @@ func TestASwitchGivesTheCommandLines(t *testing.T) {
 	}
 }
 
+func TestTheReportSaysWhatIsDerivedAndNothingElse(t *testing.T) {
+	ssh := &v2.PowerSwitch{SSH: &v2.SSHSwitch{Address: "a"}}
+	own := v2.MinimalPodSpec{Image: "mine"}
+	const down = "power soft --ssh=a --ssh-credentials=/etc/power/ssh --observe=0s --ok=already,unobserved --termination-log=/dev/termination-log"
+	tests := map[string]struct {
+		spec v2.NodeSpec
+		want *v2.SwitchReport
+	}{
+		"no switch":            {v2.NodeSpec{StartupPodSpec: own, ShutdownPodSpec: own}, nil},
+		"a way down":           {v2.NodeSpec{StartupPodSpec: own, Power: ssh}, &v2.SwitchReport{Image: policy.DefaultPowerImage, Shutdown: down}},
+		"a way that is unused": {v2.NodeSpec{StartupPodSpec: own, ShutdownPodSpec: own, Power: ssh}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, Report(&v2.Node{Spec: test.spec}, policy.Default())); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestADerivedPodIsHardenedAndReadsItsSecretsAsFiles(t *testing.T) {
 	p := policy.Default()
 	p.PowerImage = "registry.lan/power:1"

@@ -5,6 +5,7 @@ import (
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/job"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +21,7 @@ func report(r *run) {
 	r.slot.ObservedGeneration = r.in.Slot.Generation
 	r.updateDigest()
 	r.reportPower()
+	r.slot.Switch = job.Report(r.in.Slot, r.policy)
 	r.reportHold()
 	r.reportConditions()
 	r.slot.Phase = r.slotPhase()

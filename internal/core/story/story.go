@@ -26,6 +26,8 @@ type Story struct {
 	Waiting string `json:"waiting,omitempty"`
 	// Until is when the wait ends by itself; nil when it does not.
 	Until *time.Time `json:"until,omitempty"`
+	// Switch is how the machine's switch is worked, where the slot declares one; nil otherwise.
+	Switch *v2.SwitchReport `json:"switch,omitempty"`
 	// Do is what a person can do, as sentences and commands; empty when there is nothing to be done.
 	Do []string `json:"do,omitempty"`
 }
@@ -42,7 +44,7 @@ func Of(slot *v2.Node, claims []*v2.NodeClaim, claim *v2.NodeClaim, now time.Tim
 	if claim == nil {
 		claim = chosen(claims)
 	}
-	s := Story{Slot: slot.Name}
+	s := Story{Slot: slot.Name, Switch: slot.Status.Switch}
 	hold := facts.HoldOf(slot, now)
 	switch {
 	case claim != nil:
