@@ -12,6 +12,8 @@ import (
 	"time"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/job"
+	"homecluster.dev/autoscaler/internal/core/policy"
 	"homecluster.dev/autoscaler/internal/power/cli"
 	"homecluster.dev/autoscaler/internal/power/process"
 	"homecluster.dev/autoscaler/sandbox/bmc"
@@ -165,8 +167,9 @@ func (h *home) address(args []string) []string {
 	return addressed
 }
 
-// pods are the slot's pods for the way up and the way down.
+// pods are the slot's pods for the way up and the way down, its own or those that its switch gives.
 func pods(t *testing.T, slot *v2.Node) (up, down *v2.MinimalPodSpec) {
 	t.Helper()
-	return &slot.Spec.StartupPodSpec, &slot.Spec.ShutdownPodSpec
+	startup, shutdown := job.PodSpec(slot, v2.OperationStartup, policy.Default()), job.PodSpec(slot, v2.OperationShutdown, policy.Default())
+	return &startup, &shutdown
 }
