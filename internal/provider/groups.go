@@ -9,7 +9,7 @@ import (
 	pb "homecluster.dev/autoscaler/proto/externalgrpc"
 )
 
-// NodeGroups lists the groups that are offered and sound. A broken one is left out, and its condition says why.
+// NodeGroups lists the groups that are offered and sound. Another is left out, and its condition says why.
 func (s *Server) NodeGroups(context.Context, *pb.NodeGroupsRequest) (*pb.NodeGroupsResponse, error) {
 	response := &pb.NodeGroupsResponse{}
 	for _, answer := range s.store.Groups() {
@@ -34,8 +34,12 @@ func (s *Server) NodeGroupForNode(_ context.Context, request *pb.NodeGroupForNod
 	return &pb.NodeGroupForNodeResponse{NodeGroup: nodeGroup(answer)}, nil
 }
 
-// told is whether the client hears of a group: it is the client's to scale, and nothing is wrong with it.
-func told(answer *snapshot.Answer) bool { return answer.Offered() && answer.Broken == nil }
+// told is whether the client hears of a group: it is the client's to scale, nothing is wrong with it, and it has a
+// template. A client before 1.36 scales nothing up while it knows of one group without, and any client stops while such a
+// group is thought to have a machine on its way.
+func told(answer *snapshot.Answer) bool {
+	return answer.Offered() && answer.Broken == nil && answer.Shaped()
+}
 
 // groupOf is the answer of the node's group, or nil.
 func (s *Server) groupOf(ref pool.NodeRef, node *pb.ExternalGrpcNode) *snapshot.Answer {

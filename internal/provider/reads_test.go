@@ -183,11 +183,26 @@ func TestOptionsAreTheClientsUnlessOverridden(t *testing.T) {
 	}
 }
 
-func TestCapacityUnknownIsUnimplemented(t *testing.T) {
-	f := start(t, group("g"), slot("a", "g", func(s *v2.Node) { s.Spec.NodeCapacity = nil }))
-	_, err := f.client.NodeGroupTemplateNodeInfo(t.Context(), &pb.NodeGroupTemplateNodeInfoRequest{Id: "g"})
-	if status.Code(err) != codes.Unimplemented {
-		t.Errorf("got %v, want Unimplemented: an empty answer crashes the client", err)
+// TestAGroupOfUnknownCapacityIsNotToldOf has a group with a slot that says nothing, a group without any, and a sound one.
+func TestAGroupOfUnknownCapacityIsNotToldOf(t *testing.T) {
+	silent := func(s *v2.Node) { s.Spec.NodeCapacity = nil }
+	f := start(t, group("mute"), slot("a", "mute", silent), claim("a", "mute", v2.ClaimReady), kubeNode("k-a", "homelab://a"),
+		group("empty"), group("sound"), slot("b", "sound"), slot("c", "sound", silent))
+	for _, id := range []string{"mute", "empty"} {
+		_, err := f.client.NodeGroupTemplateNodeInfo(t.Context(), &pb.NodeGroupTemplateNodeInfoRequest{Id: id})
+		if status.Code(err) != codes.Unimplemented {
+			t.Errorf("the template of %s: got %v, want Unimplemented: an empty answer crashes the client", id, err)
+		}
+	}
+	groups, err := f.client.NodeGroups(t.Context(), &pb.NodeGroupsRequest{})
+	if err != nil || len(groups.GetNodeGroups()) != 1 || groups.GetNodeGroups()[0].GetId() != "sound" {
+		t.Errorf("told are %v, %v, want the sound one", groups, err)
+	}
+	of, err := f.client.NodeGroupForNode(t.Context(), &pb.NodeGroupForNodeRequest{
+		Node: &pb.ExternalGrpcNode{Name: "k-a", ProviderID: "homelab://a"},
+	})
+	if err != nil || of.GetNodeGroup().GetId() != "" {
+		t.Errorf("the machine is of group %q, %v: the client knows of no such group", of.GetNodeGroup().GetId(), err)
 	}
 }
 

@@ -69,8 +69,16 @@ func (r *run) pool(want Pool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("making a pool: %w", err)
 	}
-	if want.Broken {
+	switch {
+	case want.Broken:
 		return group, nil
+	case want.Unsized:
+		return group, r.until("a new group is known", func() string {
+			if _, err := r.target(group); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
 	}
 	return group, r.until("a new group is told", func() string {
 		groups, err := r.groups()

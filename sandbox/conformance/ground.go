@@ -37,7 +37,7 @@ type Pool struct {
 	Hourly string
 	// Accelerated gives each machine an accelerator: one of the extended resource nvidia.com/gpu.
 	Accelerated bool
-	// Unsized leaves out what the machines offer.
+	// Unsized leaves out what the machines offer: the group must not be listed.
 	Unsized bool
 	// OwnIDs gives the kubelets providerIDs of their own making, as k3s does.
 	OwnIDs bool

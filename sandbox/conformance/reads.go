@@ -26,7 +26,8 @@ func readCases() []Case {
 		{RPC: "NodeGroupNodes", Name: "what counts towards the target is what is listed as creating or running", judge: judgeInstances},
 		{RPC: "NodeGroupTemplateNodeInfo", Name: "a template comes whole in both generations' fields, or not at all",
 			Traps: []Trap{TrapEmptyTemplates}, judge: judgeTemplates},
-		{RPC: "NodeGroupTemplateNodeInfo", Name: "without a known size there is no template", Traps: []Trap{TrapEmptyTemplates}, Need: Cluster, judge: judgeUnsized},
+		{RPC: "NodeGroupTemplateNodeInfo", Name: "without a known size there is no template, and nobody is told of the group",
+			Traps: []Trap{TrapEmptyTemplates, TrapNoTemplates}, Need: Cluster, judge: judgeUnsized},
 		{RPC: "GPULabel", Name: "the label is answered", judge: func(r *run) error {
 			_, err := r.rpc.GPULabel(r.ctx, &pb.GPULabelRequest{})
 			r.code("GPULabel", err, codes.OK)
@@ -247,6 +248,13 @@ func judgeUnsized(r *run) error {
 	group, err := r.pool(Pool{Machines: 1, Unsized: true})
 	if err != nil {
 		return err
+	}
+	groups, err := r.groups()
+	if err != nil {
+		return err
+	}
+	if groups[group] != nil {
+		r.differ("group %q is listed, and has no template", group)
 	}
 	_, err = r.rpc.NodeGroupTemplateNodeInfo(r.ctx, &pb.NodeGroupTemplateNodeInfoRequest{Id: group})
 	if status.Code(err) != codes.Unimplemented {

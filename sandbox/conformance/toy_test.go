@@ -124,6 +124,7 @@ func (t *toy) NodeGroups(context.Context, *pb.NodeGroupsRequest) (*pb.NodeGroups
 	answer := &pb.NodeGroupsResponse{}
 	for _, id := range slices.Sorted(maps.Keys(t.groups)) {
 		switch g := t.groups[id]; {
+		case g.Unsized && !t.listsWithoutTemplate:
 		case !g.Broken:
 			answer.NodeGroups = append(answer.NodeGroups, t.bounds(g))
 		case t.brokenSpoilsAll:

@@ -12,6 +12,7 @@ const (
 	TrapOtherIDs         Trap = "an instance counts as registered only if its id is what its node carries, byte for byte"
 	TrapHalfBatches      Trap = "a delete that fails is undone by the client for its whole batch, and two deletes can come at once"
 	TrapEmptyTemplates   Trap = "a template without bytes ends the client"
+	TrapNoTemplates      Trap = "a group that is listed without a template stops every scale-up of an older client, and of any while it has a machine on its way"
 	TrapLingeringMarks   Trap = "the client's mark for deletion stays on a node that returns, and tells it that the machine is gone"
 	TrapGreedyDecreases  Trap = "after a time-out the client decreases by the whole request, also by what came up of it"
 	TrapFailedBoots      Trap = "a failed boot is heard only as an instance that is being created with an error, and deleted until it is gone"
@@ -33,6 +34,7 @@ func Traps() []Trap {
 		TrapOtherIDs,
 		TrapHalfBatches,
 		TrapEmptyTemplates,
+		TrapNoTemplates,
 		TrapLingeringMarks,
 		TrapGreedyDecreases,
 		TrapFailedBoots,

@@ -17,7 +17,8 @@ type flaws struct {
 	boundsOfPurchase, cleanupForgets, brokenSpoilsAll, believesUpcoming, strangersFail, bootingBelongs, noBoundsForNodes,
 	countsGoingDown, listsLate, hidesErrors, listsFirstID, sellsForEver, sellsHeld, sellsFailedFirst, sellsWhatThereIs, decreaseCutsBoots,
 	noFloor, deletesAcrossGroups, deletesOneByOne, repetitionFails, neverOff, emptyTemplate, templateTakesNoPods, templateForNewerOnly,
-	labelsEverything, allOrNothing, takesAbsurdDefaults, trustsTheID, alwaysHasOptions, optionsForNewerOnly, readsNewerTimesOnly bool
+	labelsEverything, allOrNothing, takesAbsurdDefaults, trustsTheID, alwaysHasOptions, optionsForNewerOnly, readsNewerTimesOnly,
+	listsWithoutTemplate bool
 }
 
 // serve answers as the toy, and returns a suite for it that does not wait long.
@@ -70,6 +71,7 @@ func TestEachFlawIsFound(t *testing.T) {
 		"a template without bytes":                              {flaws{emptyTemplate: true}, []Trap{TrapEmptyTemplates}},
 		"a template for newer clients only":                     {flaws{templateForNewerOnly: true}, []Trap{TrapEmptyTemplates}},
 		"a template on which no pod fits":                       {flaws{templateTakesNoPods: true}, []Trap{TrapEmptyTemplates}},
+		"a group without a template is listed":                  {flaws{listsWithoutTemplate: true}, []Trap{TrapNoTemplates}},
 		"a decrease cuts machines off":                          {flaws{decreaseCutsBoots: true}, []Trap{TrapGreedyDecreases}},
 		"a failed boot is told without its error":               {flaws{hidesErrors: true}, []Trap{TrapFailedBoots}},
 		"a broken group is everybody's error":                   {flaws{brokenSpoilsAll: true}, []Trap{TrapStrayErrors}},

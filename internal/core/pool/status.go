@@ -84,7 +84,7 @@ func readyCondition(v View) metav1.Condition {
 		condition.Message = "No autoscaler is offered this group; claims made by hand wake its machines"
 	case len(shapes) == 0:
 		condition.Reason = ReasonCapacityUnknown
-		condition.Message = "No slot sets spec.nodeCapacity, so the group cannot be scaled up from zero"
+		condition.Message = "No slot sets spec.nodeCapacity, so cluster-autoscaler is not told of the group: it could not scale it up from zero"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonOffered
 		condition.Message = "The group is offered to cluster-autoscaler"

@@ -22,6 +22,8 @@ type Answer struct {
 	Broken error
 	// Instances are the listed machines, by slot name.
 	Instances func() []pool.Instance
+	// Shaped is whether it is known of any slot what its machine offers: without that there is no template.
+	Shaped func() bool
 	// Template is the serialized node that one more machine would become.
 	Template func() ([]byte, error)
 
@@ -108,6 +110,10 @@ func (s *Store) makeAnswer(name string, now time.Time) *Answer {
 		sum = func() *pool.Summary { return answer.sum }
 	}
 	answer.Min, answer.Max = pool.Bounds(count.base.Group, answer.Target, answer.Offerable)
+	answer.Shaped = sync.OnceValue(func() bool {
+		_, err := s.blueprint(name)
+		return err == nil
+	})
 	answer.Template = sync.OnceValues(func() ([]byte, error) {
 		blueprint, err := s.blueprint(name)
 		if err != nil {
