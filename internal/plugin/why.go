@@ -59,6 +59,9 @@ func (s *session) printStory(told *story.Story) {
 	if told.Asked != "" {
 		s.out.say("%s (claim %s).", told.Asked, told.Claim)
 	}
+	if told.Reading != "" {
+		s.out.say("%s.", told.Reading)
+	}
 	for _, step := range told.Happened {
 		s.out.say("  %s  %s", step.At.Format(time.RFC3339), step.What)
 	}

@@ -20,6 +20,8 @@ type Story struct {
 	Headline string `json:"headline"`
 	// Asked says who asked for the machine, when, and which attempt it is.
 	Asked string `json:"asked,omitempty"`
+	// Reading is what the machine's own power switch said last, and when; empty where nobody reads it.
+	Reading string `json:"reading,omitempty"`
 	// Happened is what went before, oldest first.
 	Happened []Step `json:"happened,omitempty"`
 	// Waiting is what is waited for; empty when nothing is.
@@ -54,6 +56,7 @@ func Of(slot *v2.Node, claims []*v2.NodeClaim, claim *v2.NodeClaim, now time.Tim
 	default:
 		s.Headline = fmt.Sprintf("%s is %s. Nobody has asked for it yet.", slot.Name, phase(slot))
 	}
+	s.tellReading(slot, now)
 	s.tellUnclaimed(slot)
 	s.tellHold(slot, hold)
 	slices.SortStableFunc(s.Happened, func(a, b Step) int { return a.At.Compare(b.At) })
