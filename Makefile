@@ -13,7 +13,7 @@ promtool := env GOFLAGS=-tags=remove_all_sd go tool -modfile=$(CURDIR)/tools/pro
 promql   := env GOFLAGS=-tags=remove_all_sd go -C tools/promtool test .
 
 # What make generate writes: make verify compares it before and after, and CI with what is committed.
-export GENERATED := api/v2alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml proto/externalgrpc \
+export GENERATED := api/v2alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml config/rbac/observer proto/externalgrpc \
 	docs/lifecycle.md docs/reference charts/homelab-autoscaler/templates/crd \
 	charts/homelab-autoscaler/templates/admission charts/homelab-autoscaler/templates/_rights.tpl \
 	charts/homelab-autoscaler/files \
@@ -82,7 +82,8 @@ generate: ## Write deepcopy functions, CRDs, RBAC, their copies in the chart, th
 	rm -f config/crd/bases/*.yaml
 	$(tool) controller-gen object crd paths=./api/... output:crd:dir=config/crd/bases
 	go run ./hack/crd
-	$(tool) controller-gen rbac:roleName=homelab-autoscaler paths=./internal/... output:rbac:dir=config/rbac
+	$(tool) controller-gen rbac:roleName=homelab-autoscaler paths=./internal/manager/... output:rbac:dir=config/rbac
+	$(tool) controller-gen rbac:roleName=homelab-autoscaler-power-observer paths=./internal/observer/... output:rbac:dir=config/rbac/observer
 	$(tool) buf generate
 	go run ./hack/lifecycle
 	go run ./hack/reference

@@ -24,6 +24,7 @@ const (
 	chart     = "charts/homelab-autoscaler"
 	templates = chart + "/templates"
 	roles     = "config/rbac/role.yaml"
+	observer  = "config/rbac/observer/role.yaml"
 )
 
 func main() {
@@ -131,24 +132,40 @@ func policies() error {
 // escape keeps what looks like a template from being one.
 func escape(text string) string { return strings.ReplaceAll(text, "{{", `{{ "{{" }}`) }
 
-// rights writes the rules of the two roles as named templates: their names and namespaces are the chart's.
+// rights writes the rules of all roles as named templates: their names and namespaces are the chart's.
 func rights() error {
-	text, err := os.ReadFile(roles)
+	var out bytes.Buffer
+	out.WriteString("{{/* Written by make generate from " + roles + " and " + observer + ". */}}\n")
+	for _, of := range []struct {
+		file  string
+		names map[string]string
+	}{
+		{roles, map[string]string{"ClusterRole": "clusterRules", "Role": "namespaceRules"}},
+		{observer, map[string]string{"Role": "observerRules"}},
+	} {
+		if err := rules(&out, of.file, of.names); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(templates, "_rights.tpl"), out.Bytes(), 0o644)
+}
+
+// rules writes the roles of a file, each under the name that its kind has.
+func rules(out *bytes.Buffer, file string, names map[string]string) error {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	out.WriteString("{{/* Written by make generate from " + roles + ". */}}\n")
 	for document := range strings.SplitSeq(strings.TrimPrefix(string(text), "---\n"), "\n---\n") {
 		var role rbacv1.ClusterRole // a Role has the same fields
 		if err := yaml.UnmarshalStrict([]byte(document), &role); err != nil {
-			return fmt.Errorf("reading %s: %w", roles, err)
+			return fmt.Errorf("reading %s: %w", file, err)
 		}
-		name, known := map[string]string{"ClusterRole": "clusterRules", "Role": "namespaceRules"}[role.Kind]
+		name, known := names[role.Kind]
 		if !known {
-			return fmt.Errorf("%s has a %q, which the chart does not know", roles, role.Kind)
+			return fmt.Errorf("%s has a %q, which the chart does not know", file, role.Kind)
 		}
-		fmt.Fprintf(&out, "{{- define \"homelab-autoscaler.%s\" -}}\n", name)
+		fmt.Fprintf(out, "{{- define \"homelab-autoscaler.%s\" -}}\n", name)
 		for _, rule := range role.Rules {
 			text, err := grant(rule)
 			if err != nil {
@@ -158,7 +175,7 @@ func rights() error {
 		}
 		out.WriteString("{{- end -}}\n")
 	}
-	return os.WriteFile(filepath.Join(templates, "_rights.tpl"), out.Bytes(), 0o644)
+	return nil
 }
 
 // grant is the template of one rule, which is rendered only where the values need it.

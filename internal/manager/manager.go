@@ -66,7 +66,7 @@ type Manager struct {
 // Run runs the manager as a process does: it reaches the API server as the Config says, logs to standard error, and ends
 // with the context.
 func Run(ctx context.Context, c config.Config) error {
-	log := logger(c.Log)
+	log := c.Log.Logger()
 	klog.SetLogger(log)
 	reach, err := c.RestConfig()
 	if err != nil {

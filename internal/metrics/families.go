@@ -58,6 +58,22 @@ var slotFamilies = []family[*machine]{
 		func(m *machine) []sample { return oneHot(m.slot.Status.PowerState, powerStates, m.labels()...) }),
 	gauge("slot_power_state_since_timestamp_seconds", "When what was observed of the machine's power last changed.", slotLabels,
 		func(m *machine) []sample { return timestamp(m.slot.Status.PowerStateSince, m.labels()) }),
+	gauge("slot_power_reading", "What the machine's own power switch said last: 1 for that state. Nothing where nobody reads it.", append(slotLabels, "state"),
+		func(m *machine) []sample {
+			if m.slot.Status.PowerReading == nil {
+				return nil
+			}
+			return oneHot(m.slot.Status.PowerReading.State, powerStates, m.labels()...)
+		}),
+	gauge("slot_power_reading_timestamp_seconds", "When the machine's own power switch was last asked, as far as that is saved: every two minutes at the most.",
+		slotLabels, func(m *machine) []sample {
+			if m.slot.Status.PowerReading == nil {
+				return nil
+			}
+			return timestamp(&m.slot.Status.PowerReading.ObservedAt, m.labels())
+		}),
+	gauge("slot_power_conflict", "Whether the kubelet reports while the machine's own power switch has said off for two minutes.", slotLabels,
+		condition(v2.ConditionPowerConflict)),
 	gauge("slot_wanted", "Whether a live, unmarked claim names the slot: its machine should be on, or on its way.", slotLabels,
 		func(m *machine) []sample { return []sample{{truth(m.wanted()), m.labels()}} }),
 	gauge("slot_held", "Whether a hold keeps power operations from starting.", slotLabels, condition(v2.ConditionHeld)),

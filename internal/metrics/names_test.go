@@ -101,6 +101,9 @@ func labelsOfAll(t *testing.T) map[string]map[string]bool {
 		t.Fatal(err)
 	}
 	registry.MustRegister(NewState(nil), BuildInfo("v0"))
+	if _, err := NewPolls(registry, nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	labels := map[string]map[string]bool{}
 	for _, collector := range registry.collectors {
 		descriptions := make(chan *prometheus.Desc, 100)

@@ -1,4 +1,4 @@
-{{/* Written by make generate from config/rbac/role.yaml. */}}
+{{/* Written by make generate from config/rbac/role.yaml and config/rbac/observer/role.yaml. */}}
 {{- define "homelab-autoscaler.clusterRules" -}}
 - apiGroups:
   - ""
@@ -157,4 +157,21 @@
   - list
   - patch
   - watch
+{{- end -}}
+{{- define "homelab-autoscaler.observerRules" -}}
+- apiGroups:
+  - infra.homecluster.dev
+  resources:
+  - nodeclaims
+  - nodes
+  verbs:
+  - get
+  - list
+  - watch
+- apiGroups:
+  - infra.homecluster.dev
+  resources:
+  - nodes/status
+  verbs:
+  - patch
 {{- end -}}

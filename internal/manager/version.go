@@ -1,23 +1,6 @@
 package manager
 
-import (
-	"log/slog"
-	"os"
-	"runtime/debug"
-
-	"github.com/go-logr/logr"
-
-	"homecluster.dev/autoscaler/internal/config"
-)
-
-// logger writes to standard error in the format and from the level asked for.
-func logger(c config.Log) logr.Logger {
-	options := &slog.HandlerOptions{Level: c.Level}
-	if c.Format == "json" {
-		return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, options))
-	}
-	return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, options))
-}
+import "runtime/debug"
 
 // version is set by the linker in a release.
 var version string

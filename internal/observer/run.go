@@ -1,0 +1,152 @@
+package observer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/config"
+	"homecluster.dev/autoscaler/internal/kube"
+	"homecluster.dev/autoscaler/internal/metrics"
+)
+
+// Run runs the power observer as a process does, until the context ends.
+func Run(ctx context.Context, c config.Observer) error {
+	log := c.Log.Logger()
+	klog.SetLogger(log)
+	ctrllog.SetLogger(log)
+	reach, err := config.Config{Kubeconfig: c.Kubeconfig}.RestConfig()
+	if err != nil {
+		return err
+	}
+	reach.UserAgent = "homelab-autoscaler-power-observer"
+	return Serve(ctx, reach, c, Gentle(), log)
+}
+
+// Serve runs it against an API server, at that pace.
+func Serve(ctx context.Context, reach *rest.Config, c config.Observer, pace Pace, log logr.Logger) error {
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(reach, ctrl.Options{
+		Scheme: scheme, Logger: log,
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{c.Namespace: {}}, DefaultTransform: cache.TransformStripManagedFields(),
+		},
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+		Controller:             ctrlconfig.Controller{SkipNameValidation: ptr.To(true)}, // several may run in one process, in tests
+	})
+	if err != nil {
+		return fmt.Errorf("building the power observer: %w", err)
+	}
+	readings := kube.NewReadings(mgr.GetClient())
+	observer := &Observer{
+		Clock: kube.Clock{}, Pace: pace, Open: Opener(kube.NewLive(mgr.GetAPIReader())), Save: readings.Save, Chance: rand.Float64, Log: log,
+	}
+	registry := prometheus.NewRegistry()
+	if err := observer.measure(metrics.Of(c.Namespace, registry)); err != nil {
+		return err
+	}
+	if err := (&Watch{Cache: mgr.GetCache(), Observer: observer, Readings: readings}).Setup(mgr); err != nil {
+		return err
+	}
+	for _, start := range []func(context.Context) error{observer.Start, port{c.Address, mgr.GetCache(), registry, log}.Start} {
+		if err := mgr.Add(runnable(start)); err != nil {
+			return fmt.Errorf("building the power observer: %w", err)
+		}
+	}
+	log.Info("starting", "namespace", c.Namespace)
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running: %w", err)
+	}
+	return nil
+}
+
+// runnable is what the manager of controllers runs beside them.
+type runnable func(context.Context) error
+
+// Start runs it.
+func (r runnable) Start(ctx context.Context) error { return r(ctx) }
+
+// measure registers what is counted.
+func (o *Observer) measure(registry prometheus.Registerer) error {
+	var results []string
+	for _, result := range Results {
+		results = append(results, string(result))
+	}
+	polls, err := metrics.NewPolls(registry, results, func() []metrics.Polled {
+		var all []metrics.Polled
+		for _, count := range o.Counts() {
+			polled := metrics.Polled{Group: count.Slot.Labels[v2.LabelGroup], Slot: count.Slot.Name, Rounds: map[string]float64{}, Failed: count.Failed}
+			for result, n := range count.Results {
+				polled.Rounds[string(result)] = n
+			}
+			all = append(all, polled)
+		}
+		return all
+	})
+	if err != nil {
+		return err
+	}
+	o.Told = func(protocol string, result Result, took time.Duration) { polls.Took(protocol, string(result), took) }
+	return nil
+}
+
+// port serves metrics and probes, in plaintext: they hold neither addresses nor credentials.
+type port struct {
+	address  string
+	cache    cache.Cache
+	gatherer prometheus.Gatherer
+	log      logr.Logger
+}
+
+// Start serves until the context ends.
+func (p port) Start(ctx context.Context) error {
+	if p.address == config.Off {
+		<-ctx.Done()
+		return nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
+	if err != nil {
+		return fmt.Errorf("taking the address of --bind-address: %w", err)
+	}
+	var ready atomic.Bool
+	go func() { ready.Store(p.cache.WaitForCacheSync(ctx)) }()
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(p.gatherer, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !ready.Load() {
+			http.Error(w, "not ready: filling the caches", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = fmt.Fprintln(w, "ok")
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	p.log.Info("serving metrics and probes", "address", listener.Addr().String())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving metrics and probes: %w", err)
+	}
+	return nil
+}
