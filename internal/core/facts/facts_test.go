@@ -122,6 +122,59 @@ func held(why, until string) *v2.Node {
 	return slot
 }
 
+func TestAPodIsWithoutContainersUntilOneIsMade(t *testing.T) {
+	waits := func(reason string) *corev1.Pod {
+		p := pod(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}})
+		p.Spec.NodeName = "pi"
+		return p
+	}
+	tests := map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"it has a place, and nothing else yet": {&corev1.Pod{Spec: corev1.PodSpec{NodeName: "pi"}}, true},
+		"its volumes are being mounted":        {waits("ContainerCreating"), true},
+		"its image does not come":              {waits("ErrImagePull"), false},
+		"a key of its environment is missing":  {waits("CreateContainerConfigError"), false},
+		"it has no place":                      {&corev1.Pod{}, false},
+		"it runs":                              {&corev1.Pod{Spec: corev1.PodSpec{NodeName: "pi"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := PodWithoutContainers(test.pod); got != test.want {
+				t.Errorf("without containers: %v", got)
+			}
+		})
+	}
+}
+
+func TestWhatASwitchCanDo(t *testing.T) {
+	request := &v2.HTTPRequest{}
+	tests := map[string]struct {
+		power              *v2.PowerSwitch
+		up, down, readable bool
+	}{
+		"none":                {nil, false, false, false},
+		"a BMC":               {&v2.PowerSwitch{IPMI: &v2.IPMISwitch{}}, true, true, true},
+		"Redfish":             {&v2.PowerSwitch{Redfish: &v2.RedfishSwitch{}}, true, true, true},
+		"a packet":            {&v2.PowerSwitch{WakeOnLAN: &v2.WakeOnLANSwitch{}}, true, false, false},
+		"a packet and ssh":    {&v2.PowerSwitch{WakeOnLAN: &v2.WakeOnLANSwitch{}, SSH: &v2.SSHSwitch{}}, true, true, false},
+		"ssh":                 {&v2.PowerSwitch{SSH: &v2.SSHSwitch{}}, false, true, false},
+		"a plug":              {&v2.PowerSwitch{HTTP: &v2.HTTPSwitch{PowerOn: request, PowerOff: request}}, true, true, false},
+		"a button":            {&v2.PowerSwitch{HTTP: &v2.HTTPSwitch{SoftOff: request, Status: &v2.HTTPStatus{}}}, false, true, true},
+		"a plug that goes up": {&v2.PowerSwitch{HTTP: &v2.HTTPSwitch{PowerOn: request}}, true, false, false},
+		"a meter":             {&v2.PowerSwitch{HTTP: &v2.HTTPSwitch{Status: &v2.HTTPStatus{}}}, false, false, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			up, down := CanSwitch(test.power, v2.OperationStartup), CanSwitch(test.power, v2.OperationShutdown)
+			if readable := ReadableSwitch(test.power); up != test.up || down != test.down || readable != test.readable {
+				t.Errorf("up %v, down %v, readable %v", up, down, readable)
+			}
+		})
+	}
+}
+
 func TestReadJob(t *testing.T) {
 	at := metav1.NewTime(noon)
 	running := []*corev1.Pod{pod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}})}

@@ -157,6 +157,8 @@ func (w *world) job(operation, what, message string) {
 		w.jobWaits(operation, message)
 	case "gets-no-pod":
 		w.jobGetsNoPod(operation, message)
+	case "gets-no-containers":
+		w.jobMountsInVain(operation, message)
 	case "deleted":
 		gone := w.lastJobOf(operation)
 		w.apply(DeleteJob{UID: gone.UID})

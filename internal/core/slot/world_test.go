@@ -328,6 +328,14 @@ func (w *world) jobGetsNoPod(operation, why string) {
 	}
 }
 
+// jobMountsInVain gives the newest Job of an operation a pod whose volumes cannot be mounted: the cluster complains of it.
+func (w *world) jobMountsInVain(operation, why string) {
+	w.jobPods(operation, []*corev1.Pod{{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
+	}}}}})
+	w.jobGetsNoPod(operation, why)
+}
+
 // jobEnds ends the newest Job of an operation, with the container's exit code and last words.
 func (w *world) jobEnds(operation string, condition batchv1.JobConditionType, reason string, code int32, message string) {
 	j := w.lastJobOf(operation)
