@@ -60,7 +60,7 @@ func (r *Room) AddAlwaysOn(name string, changes ...func(*AlwaysOn)) error {
 		ready:      func() { note(Ready) },
 		missing:    func() { note(NodeMissing) },
 	})
-	config.Execute = true
+	config.Execute, config.Images, config.Address = true, r.opts.Images, r.opts.Address
 	r.work.Go(func() { r.operate(r.ctx, config) })
 	return nil
 }

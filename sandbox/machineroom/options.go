@@ -13,12 +13,18 @@ type Options struct {
 	Dir string
 	// BootTime and ShutdownTime are those of machines that name none. Defaults: 3 s and 1 s.
 	BootTime, ShutdownTime time.Duration
-	// LeaseInterval and StatusInterval are how often a kubelet renews its Lease and XX
+	// LeaseInterval and StatusInterval are how often a kubelet renews its Lease and compares its status.
 	LeaseInterval, StatusInterval time.Duration
 	// PowerCommand is the command line that PowerCommand serves, to which a slot's pods add an action and an address:
 	// for the sandbox's binary its path and the name of the subcommand. Default: this very binary, run again, for which
 	// its main or TestMain must begin with ServePowerCommand.
 	PowerCommand []string
+	// Images are images that really run on an always-on node, with their command lines, where a container has no command of
+	// its own. All others sleep.
+	Images map[string][]string
+	// Address is where their pods are reached, which share this host's network: what the API server is to call must not be
+	// on loopback. Default: an address that leads nowhere.
+	Address string
 	// Log takes what the kubelets meet on their way. Default: nothing.
 	Log *slog.Logger
 

@@ -36,6 +36,10 @@ type Config struct {
 	Pods func() []*corev1.Pod
 	// Execute runs containers that have a command as local processes.
 	Execute bool
+	// Images are the command lines of images that are known, for containers with no command of their own, where Execute is set.
+	Images map[string][]string
+	// Address is that of pods with such an image: they share this host's network. Empty: one for display, as all others have.
+	Address string
 	// Dir holds a folder per pod; it must be writable where Execute is set.
 	Dir string
 	// LeaseInterval and StatusInterval are how often the Lease is renewed and the status compared.

@@ -16,7 +16,7 @@
 // a shared informer, so that every boot of every machine would need a watch of its own; and it keeps a deleted pod for
 // the whole grace period after its process ended, which holds up everybody who waits to see a Job's pod gone.
 //
-// Two kinds of node come out of it. With Execute set, a container that has a command is run as a local process, with
-// its environment and volumes resolved; that is how lifecycle Jobs really act. Any other container (no command, or a
-// node without Execute) is a sleeper: it is Running until it is asked to go, and nothing is executed.
+// Two kinds of node come out of it. With Execute set, a container that has a command, or an image whose command is known,
+// is run as a local process, with its environment and volumes resolved; that is how lifecycle Jobs really act. Any other
+// container (nothing to run, or a node without Execute) is a sleeper: it is Running until it is asked to go, and nothing is executed.
 package kubelet

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,15 +17,16 @@ const (
 	reasonConfigError = "CreateContainerConfigError"
 )
 
-// prepareOnce makes every container of the pod that has a command ready to start. An image has no meaning here: a
-// container without a command has no launch and sleeps.
+// prepareOnce makes every container of the pod that has a command ready to start: its own, or that of its image where it
+// is known. Any other container has no launch and sleeps.
 func (r *podRun) prepareOnce(ctx context.Context) (launches map[string]*launch, reason string, err error) {
 	launches = map[string]*launch{}
 	volumes := map[string]string{}
 	for _, list := range [][]corev1.Container{r.pod.Spec.InitContainers, r.pod.Spec.Containers} {
 		for i := range list {
 			c := &list[i]
-			if len(c.Command) == 0 {
+			command := r.command(c)
+			if len(command) == 0 {
 				continue
 			}
 			if err := r.mountVolumes(ctx, c, volumes); err != nil {
@@ -34,7 +36,7 @@ func (r *podRun) prepareOnce(ctx context.Context) (launches map[string]*launch, 
 			if err != nil {
 				return nil, reasonConfigError, err
 			}
-			if launches[c.Name], err = r.launch(c, env, volumes); err != nil {
+			if launches[c.Name], err = r.launch(c, command, env, volumes); err != nil {
 				return nil, reasonConfigError, err
 			}
 		}
@@ -42,10 +44,17 @@ func (r *podRun) prepareOnce(ctx context.Context) (launches map[string]*launch, 
 	return launches, "", nil
 }
 
+func (r *podRun) command(c *corev1.Container) []string {
+	if len(c.Command) > 0 {
+		return c.Command
+	}
+	return r.k.cfg.Images[c.Image]
+}
+
 // launch puts command, environment and paths together. There is no file system of the container's own: where its
 // mount paths, its termination message path and its working directory are mentioned, the folders that stand for them
 // are put instead.
-func (r *podRun) launch(c *corev1.Container, env *environment, volumes map[string]string) (*launch, error) {
+func (r *podRun) launch(c *corev1.Container, command []string, env *environment, volumes map[string]string) (*launch, error) {
 	home := filepath.Join(r.dir, "work")
 	out := &launch{
 		log:      r.logFile(c.Name),
@@ -60,7 +69,7 @@ func (r *podRun) launch(c *corev1.Container, env *environment, volumes map[strin
 		}
 		mounts = append(mounts, mount{path: strings.TrimRight(m.MountPath, "/"), host: filepath.Join(volumes[m.Name], sub)})
 	}
-	for _, word := range append(append([]string{}, c.Command...), c.Args...) {
+	for _, word := range slices.Concat(command, c.Args) {
 		out.argv = append(out.argv, relocate(expand(word, env.values), mounts))
 	}
 	out.env = append(env.list(mounts), "HOME="+home)

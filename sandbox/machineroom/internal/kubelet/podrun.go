@@ -40,7 +40,7 @@ func newPodRun(k *Kubelet, pod *corev1.Pod) *podRun {
 		k: k, pod: pod, dir: filepath.Join(k.cfg.Dir, string(pod.UID)),
 		stop: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}),
 		changed: make(chan struct{}, 1),
-		status:  firstStatus(pod),
+		status:  firstStatus(pod, k.podIP(pod)),
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 )
 
 // firstStatus is a pod's status as this boot begins with it. Containers of an earlier boot are lost and counted.
-func firstStatus(pod *corev1.Pod) corev1.PodStatus {
+func firstStatus(pod *corev1.Pod, ip string) corev1.PodStatus {
 	status := corev1.PodStatus{
 		Phase:                 corev1.PodPending,
 		StartTime:             pod.Status.StartTime,
 		HostIP:                loopback,
 		HostIPs:               []corev1.HostIP{{IP: loopback}},
-		PodIP:                 podIP(pod),
+		PodIP:                 ip,
 		InitContainerStatuses: firstStates(pod.Spec.InitContainers, pod.Status.InitContainerStatuses),
 		ContainerStatuses:     firstStates(pod.Spec.Containers, pod.Status.ContainerStatuses),
 		Conditions:            slices.Clone(pod.Status.Conditions),
@@ -188,10 +188,13 @@ func truth(is bool) corev1.ConditionStatus {
 }
 
 // podIP is an address for display, the same at every boot: from 198.18.0.0/15, which is set aside for bench tests and
-// leads nowhere. A pod on the host's network has the host's.
-func podIP(pod *corev1.Pod) string {
+// leads nowhere. A pod on the host's network has the host's, and one that runs its image the one where it answers.
+func (k *Kubelet) podIP(pod *corev1.Pod) string {
 	if pod.Spec.HostNetwork {
 		return loopback
+	}
+	if k.cfg.Address != "" && slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return len(k.cfg.Images[c.Image]) > 0 }) {
+		return k.cfg.Address
 	}
 	hash := fnv.New32a()
 	hash.Write([]byte(pod.UID))

@@ -32,7 +32,7 @@ func endedState(code int32) corev1.ContainerState {
 
 func TestANewBootLosesWhatRanBefore(t *testing.T) {
 	pod := podOf(corev1.RestartPolicyNever, runningState(), endedState(0))
-	status := firstStatus(pod)
+	status := firstStatus(pod, "192.0.2.9")
 	loseContainers(&status)
 	first, second := status.ContainerStatuses[0], status.ContainerStatuses[1]
 	if first.State.Terminated == nil || first.State.Terminated.ExitCode != 255 || !first.State.Terminated.StartedAt.Equal(&noon) {

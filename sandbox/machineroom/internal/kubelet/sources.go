@@ -72,7 +72,7 @@ func (r *podRun) field(path string) (string, error) {
 	case "status.hostIP", "status.hostIPs":
 		return loopback, nil
 	case "status.podIP", "status.podIPs":
-		return podIP(r.pod), nil
+		return r.k.podIP(r.pod), nil
 	}
 	return "", fmt.Errorf("the downward API has no field %q", path)
 }
