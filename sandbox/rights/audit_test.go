@@ -4,35 +4,12 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-
-	"homecluster.dev/autoscaler/sandbox/controlplane"
-	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
-
-// audited is where the API server writes what it was asked, a request a line.
-var audited string
-
-func TestMain(m *testing.M) {
-	machineroom.ServePowerCommand()
-	folder, err := os.MkdirTemp("", "homelab-autoscaler-rights-") // the control plane's own, which it removes
-	if err != nil {
-		panic(err)
-	}
-	policy, err := filepath.Abs("testdata/audit.yaml")
-	if err != nil {
-		panic(err)
-	}
-	audited = filepath.Join(folder, "audit.log")
-	controlplane.Main(m, controlplane.Options{Dir: folder, ExtraArgs: map[string][]string{
-		controlplane.APIServer: {"--audit-policy-file=" + policy, "--audit-log-path=" + audited, "--audit-log-mode=blocking"},
-	}})
-}
 
 // request is what the audit log says of one.
 type request struct {

@@ -2,8 +2,8 @@ package rights
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,17 +11,16 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/credentials"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
-	"homecluster.dev/autoscaler/internal/config"
 	"homecluster.dev/autoscaler/proto/externalgrpc"
-	"homecluster.dev/autoscaler/sandbox/controlplane"
-	"homecluster.dev/autoscaler/sandbox/house"
+	"homecluster.dev/autoscaler/sandbox/chart"
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
 
@@ -39,194 +38,335 @@ var unused = map[string]string{
 // noStream is why lists are granted where watches are.
 const noStream = "an API server that cannot begin a watch with what is there is asked for a list first"
 
-// A manager lives a whole life as its ServiceAccount: a scale-up and a scale-down with a drain, asked for by
-// cluster-autoscaler's calls; a boot whose Job gets no pod; a machine that somebody switched on, adopted and given back;
-// metrics that somebody asks for. It is forbidden nothing, and has no right that it did not use.
-func TestTheRulesAreWhatALifeNeeds(t *testing.T) {
-	l := move(t)
-	mine := func() []request { return requests(t, "system:serviceaccount:"+l.Namespace+":"+account) }
-	t.Cleanup(func() { // also of a life that got stuck, for this may be why
-		for _, one := range forbidden(mine()) {
-			t.Errorf("forbidden: %s %s", one.Verb, one.RequestURI)
-		}
-	})
-	l.scaleUp()
-	l.scaleDown()
-	l.bootWithoutPod()
-	l.adopt()
-	l.measure()
-	l.Stop()
+// The chart is installed by Helm, and its manager lives a whole life with the arguments, the certificates and the rights
+// that it has from there and no others: two machines go up and down, with drains, asked for by cluster-autoscaler's calls
+// over mutual TLS; a person wakes a third, whose Job gets no pod; somebody asks for the metrics; the release is upgraded
+// meanwhile. It is forbidden nothing, and has no right that it did not use.
+func TestTheChartIsWhatALifeNeeds(t *testing.T) {
+	h := install(t, chart.Namespace, map[string]any{})
+	h.neverForbidden()
+	h.asked()
+	h.furnish()
+	h.askByHand()
+	provider := h.provider()
+	h.scaleUp(provider)
+	h.upgrade()
+	h.scaleDown(provider)
+	h.podIsMissed()
+	h.measure()
 
-	asked := mine()
+	roles := boundTo(t, h.clients, h.namespace, h.account())
+	h.stop()
+	asked := requests(t, h.user())
 	t.Logf("%d requests", len(asked))
 	granted := 0
-	for _, role := range roles(t, l.Namespace) {
-		for _, right := range rightsOf(role.Rules) {
+	for _, role := range roles {
+		for _, right := range rightsOf(role.rules) {
 			granted++
-			used := false
-			for _, one := range asked {
-				used = used || right.uses(one)
-			}
+			used := slices.ContainsFunc(asked, right.uses)
 			switch reason := unused[right.String()]; {
 			case !used && reason == "":
-				t.Errorf("%s grants %q, which was not used", role.Kind, right)
+				t.Errorf("%s %s grants %q, which was not used", role.kind, role.name, right)
 			case used && reason != "":
 				t.Logf("%q was used, though a life need not: %s", right, reason)
 			}
 		}
 	}
 	t.Logf("%d rights, %d of them with a reason instead of a use", granted, len(unused))
+	if granted == 0 {
+		t.Error("the chart's ServiceAccount is bound to nothing")
+	}
 }
 
-// life is a home whose manager has its own ServiceAccount and the ports of a cluster.
-type life struct {
-	*house.Home
-	provider externalgrpc.CloudProviderClient
-	metrics  string
-}
+// The home's groups, and its machines: two for cluster-autoscaler, and one that cannot be worked, for a person.
+const (
+	pool, byHand = "pool", "by-hand"
+	broken       = "broken"
+)
 
-func move(t *testing.T) life {
-	t.Helper()
-	h := house.New(t)
-	l := life{Home: h.Home(t, house.Options{Group: func(group *v2.GroupSpec) {
-		group.Engine, group.UnclaimedMachines = v2.EngineClusterAutoscaler, v2.UnclaimedAdopt
-	}})}
-	addresses := make([]string, 2)
-	for i := range addresses {
-		var err error
-		if addresses[i], err = controlplane.FreeAddress(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l.metrics = addresses[1]
-	l.Configure = func(c *config.Config) {
-		c.LeaderElection = config.LeaderElection{Enabled: true, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: time.Second}
-		c.TLS.Secret = "homelab-autoscaler-certs"
-		c.GRPCAddress, c.MetricsAddress = addresses[0], addresses[1]
-	}
-	l.Manage(admit(t, h.ControlPlane, l.Namespace, roles(t, l.Namespace)))
-	conn, err := grpc.NewClient(addresses[0], grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	l.provider = externalgrpc.NewCloudProviderClient(conn)
-	return l
-}
+var machines = []string{"one", "two"}
 
-func (l life) scaleUp() {
-	l.T.Helper()
-	l.Eventually("the provider takes a request", func(ctx context.Context) string {
-		_, err := l.provider.NodeGroupIncreaseSize(ctx, &externalgrpc.NodeGroupIncreaseSizeRequest{Id: house.Pool, Delta: 1})
+func (h *home) furnish() {
+	h.t.Helper()
+	for _, name := range []string{pool, byHand} {
+		h.create(h.group(name))
+	}
+	for _, name := range append(machines, broken) {
+		metal, err := h.room.AddMachine(machineroom.Machine{Name: name, Labels: map[string]string{v2.LabelNode: name}})
 		if err != nil {
-			return err.Error()
+			h.t.Fatal(err)
 		}
-		return ""
-	})
-	l.untilReady()
+		slot := metal.Slot(h.namespace, pool)
+		if name == broken {
+			slot.Labels[v2.LabelGroup], slot.Spec.StartupPodSpec.ServiceAccount = byHand, "nobody"
+		}
+		h.create(&slot)
+	}
 }
 
-// untilReady waits for a ready claim and returns it.
-func (l life) untilReady() (ready *v2.NodeClaim) {
-	l.T.Helper()
-	l.Eventually("a claim is ready", func(ctx context.Context) string {
-		var claims v2.NodeClaimList
-		if err := l.Client.List(ctx, &claims, client.InNamespace(l.Namespace)); err != nil {
-			return err.Error()
+// group has short times, so that a life takes seconds, and yet times that a busy computer keeps.
+func (h *home) group(name string) *v2.Group {
+	seconds := func(n time.Duration) *metav1.Duration { return &metav1.Duration{Duration: n * time.Second} }
+	return &v2.Group{
+		ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: name},
+		Spec: v2.GroupSpec{
+			NodeReadinessTaints: []v2.ReadinessTaint{},
+			Timeouts: &v2.Timeouts{
+				StartupJob: seconds(180), Registration: seconds(30), ReadinessGate: seconds(180), ShutdownJob: seconds(180),
+				ShutdownSettle: seconds(9), Drain: seconds(5),
+			},
+		},
+	}
+}
+
+// wish is a claim of four lines.
+func (h *home) wish(name, slot, group string) *v2.NodeClaim {
+	return &v2.NodeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: h.served, Name: name},
+		Spec:       v2.NodeClaimSpec{SlotRef: corev1.ObjectReference{Name: slot}, Request: v2.ClaimRequest{Call: v2.CallCreate, Group: group}},
+	}
+}
+
+// askByHand asks as a person does, and has the webhook fill in the rest.
+func (h *home) askByHand() {
+	h.t.Helper()
+	claim := h.wish("by-hand", broken, byHand)
+	h.create(claim)
+	if claim.Spec.DeadlineAt == nil || claim.Spec.RequestedBy == "" {
+		h.t.Errorf("nobody completed the claim: %+v", claim.Spec)
+	}
+}
+
+// provider calls as cluster-autoscaler would with the file and the Secret that the chart makes for it.
+func (h *home) provider() externalgrpc.CloudProviderClient {
+	h.t.Helper()
+	file, err := h.clients.CoreV1().ConfigMaps(h.namespace).Get(h.t.Context(), chart.Release+"-cloud-config", metav1.GetOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var config struct {
+		Address string `json:"address"`
+	}
+	if err := yaml.Unmarshal([]byte(file.Data["cloud-config.yaml"]), &config); err != nil {
+		h.t.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(config.Address)
+	if err != nil || port != fmt.Sprint(h.grpc) {
+		h.t.Fatalf("the cloud-config names %q: %v", config.Address, err)
+	}
+	trusted := h.secretTLS(chart.Release+"-client-tls", host)
+	unnamed := trusted.Clone()
+	unnamed.Certificates = nil
+	if _, err := h.dial(credentials.NewTLS(unnamed)).Refresh(h.t.Context(), &externalgrpc.RefreshRequest{}); err == nil {
+		h.t.Error("the provider answers a client without a certificate")
+	}
+	return h.dial(credentials.NewTLS(trusted))
+}
+
+func (h *home) dial(security credentials.TransportCredentials) externalgrpc.CloudProviderClient {
+	h.t.Helper()
+	conn, err := grpc.NewClient(h.at(h.grpc), grpc.WithTransportCredentials(security))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = conn.Close() })
+	return externalgrpc.NewCloudProviderClient(conn)
+}
+
+func (h *home) scaleUp(provider externalgrpc.CloudProviderClient) {
+	h.t.Helper()
+	h.eventually("the provider takes a request for two", func(ctx context.Context) error {
+		_, err := provider.NodeGroupIncreaseSize(ctx, &externalgrpc.NodeGroupIncreaseSizeRequest{Id: pool, Delta: int32(len(machines))})
+		return err
+	})
+	h.eventually("both machines are up", func(ctx context.Context) error {
+		size, err := provider.NodeGroupTargetSize(ctx, &externalgrpc.NodeGroupTargetSizeRequest{Id: pool})
+		if err != nil || size.GetTargetSize() != int32(len(machines)) {
+			return fmt.Errorf("the target is %d: %w", size.GetTargetSize(), err)
 		}
-		for i, claim := range claims.Items {
-			if claim.Status.Phase == v2.ClaimReady {
-				ready = &claims.Items[i]
-				return ""
+		return h.each(ctx, v2.SlotReady)
+	})
+}
+
+// each is nil once all machines of the pool are in a phase.
+func (h *home) each(ctx context.Context, phase v2.SlotPhase) error {
+	for _, name := range machines {
+		var slot v2.Node
+		if err := h.client.Get(ctx, client.ObjectKey{Namespace: h.namespace, Name: name}, &slot); err != nil {
+			return err
+		}
+		if slot.Status.Phase != phase {
+			return fmt.Errorf("%s is %q", name, slot.Status.Phase)
+		}
+	}
+	return nil
+}
+
+func (h *home) scaleDown(provider externalgrpc.CloudProviderClient) {
+	h.t.Helper()
+	var nodes []*externalgrpc.ExternalGrpcNode
+	for _, name := range machines {
+		h.create(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "db-" + name, Namespace: "default"},
+			Spec: corev1.PodSpec{NodeName: name, TerminationGracePeriodSeconds: new(int64(0)),
+				Containers: []corev1.Container{{Name: "db", Image: "none"}}},
+		})
+		nodes = append(nodes, &externalgrpc.ExternalGrpcNode{Name: name, ProviderID: "homelab://" + name})
+	}
+	if _, err := provider.NodeGroupDeleteNodes(h.t.Context(), &externalgrpc.NodeGroupDeleteNodesRequest{Id: pool, Nodes: nodes}); err != nil {
+		h.t.Fatal(err)
+	}
+	h.eventually("both machines are down", func(ctx context.Context) error {
+		for _, name := range machines {
+			if err := h.client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Node{}); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("kubeNode %s is there: %w", name, err)
 			}
 		}
-		return fmt.Sprintf("of %d none is", len(claims.Items))
+		return h.each(ctx, v2.SlotOff)
 	})
-	return ready
+	for _, name := range machines {
+		log := h.room.Log(machineroom.Of(name))
+		if last := log[len(log)-1]; last.On {
+			h.t.Errorf("%s has power: %v", name, last)
+		}
+	}
+	size, err := provider.NodeGroupTargetSize(h.t.Context(), &externalgrpc.NodeGroupTargetSizeRequest{Id: pool})
+	if err != nil || size.GetTargetSize() != 0 {
+		h.t.Errorf("the target is %d in the end: %v", size.GetTargetSize(), err)
+	}
 }
 
-// untilOff waits until the machine has gone with its kubeNode, and the slot is free.
-func (l life) untilOff() {
-	l.T.Helper()
-	l.Eventually("the slot is off", func(ctx context.Context) string {
-		slot, err := l.Slot(ctx)
+// podIsMissed waits for the claim whose startup Job cannot make its pod to say why, which stands in the Job's events.
+func (h *home) podIsMissed() {
+	h.t.Helper()
+	claim := h.wish("by-hand", broken, byHand)
+	h.eventually("the claim says why its Job has no pod", func(ctx context.Context) error {
+		if err := h.client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(claim.Status.Jobs, func(record v2.JobRecord) bool { return strings.Contains(record.Message, "nobody") }) {
+			return fmt.Errorf("its Jobs are %+v", claim.Status.Jobs)
+		}
+		return nil
+	})
+	if err := h.client.Delete(h.t.Context(), claim); err != nil {
+		h.t.Fatal(err)
+	}
+	h.eventually("the claim is gone", func(ctx context.Context) error {
+		if err := h.client.Get(ctx, client.ObjectKeyFromObject(claim), claim); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is %q: %w", claim.Status.Phase, err)
+		}
+		return nil
+	})
+}
+
+// measure asks for the metrics as the ServiceMonitor has Prometheus do, and as somebody who may not read them.
+func (h *home) measure() {
+	h.t.Helper()
+	for name, want := range map[string]int{"prometheus": http.StatusOK, "stranger": http.StatusForbidden} {
+		h.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: h.namespace}})
+		trusted := h.secretTLS(chart.Release+"-certs", chart.Release+"-metrics."+h.namespace+".svc")
+		trusted.Certificates = nil
+		request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "https://"+h.at(h.metrics)+"/metrics", nil)
 		if err != nil {
-			return err.Error()
+			h.t.Fatal(err)
 		}
-		there, err := l.HasKubeNode(ctx)
-		if err != nil || there || slot.Status.Phase != v2.SlotOff || len(slot.Finalizers) > 0 {
-			return fmt.Sprintf("it is %q with %v, kubeNode %v (%v)", slot.Status.Phase, slot.Finalizers, there, err)
+		request.Header.Set("Authorization", "Bearer "+h.as(name).BearerToken)
+		transport := &http.Transport{TLSClientConfig: trusted}
+		response, err := (&http.Client{Transport: transport}).Do(request)
+		if err != nil {
+			h.t.Fatal(err)
 		}
-		return ""
-	})
-}
-
-func (l life) scaleDown() {
-	l.T.Helper()
-	l.Create(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: l.Namespace},
-		Spec: corev1.PodSpec{NodeName: l.Machine, TerminationGracePeriodSeconds: new(int64(0)),
-			Containers: []corev1.Container{{Name: "db", Image: "none"}}},
-	})
-	ready := l.untilReady()
-	if _, err := l.provider.NodeGroupDeleteNodes(l.T.Context(), &externalgrpc.NodeGroupDeleteNodesRequest{
-		Id: house.Pool, Nodes: []*externalgrpc.ExternalGrpcNode{{Name: l.Machine, ProviderID: ready.Status.ProviderID}},
-	}); err != nil {
-		l.T.Fatal(err)
-	}
-	l.untilOff()
-}
-
-// bootWithoutPod asks for a machine whose startup Job cannot make its pod; why that is stands in the Job's events.
-func (l life) bootWithoutPod() {
-	l.T.Helper()
-	runAs := func(account string) {
-		l.T.Helper()
-		if err := l.Client.Patch(l.T.Context(), &v2.Node{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Machine}},
-			client.RawPatch(types.MergePatchType, []byte(`{"spec": {"startupPodSpec": {"serviceAccount": `+account+`}}}`))); err != nil {
-			l.T.Fatal(err)
+		_ = response.Body.Close()
+		transport.CloseIdleConnections()
+		if response.StatusCode != want {
+			h.t.Errorf("a look at the metrics by %s is answered %s", name, response.Status)
 		}
 	}
-	runAs(`"nobody"`)
-	l.Ask("no-pod", 0)
-	l.Eventually("the claim says why its Job has no pod", func(ctx context.Context) string {
-		claim, err := l.Claim(ctx, "no-pod")
-		if err != nil || claim == nil || !slices.ContainsFunc(claim.Status.Jobs, func(record v2.JobRecord) bool {
-			return strings.Contains(record.Message, "nobody")
-		}) {
-			return fmt.Sprintf("%+v, %v", claim, err)
-		}
-		return ""
-	})
-	l.TakeBack("no-pod")
-	l.untilOff()
-	runAs(`null`)
 }
 
-func (l life) adopt() {
-	l.T.Helper()
-	l.Press(machineroom.ActionOn)
-	l.TakeBack(l.untilReady().Name)
-	l.untilOff()
-}
-
-// measure asks for the metrics as somebody who may not read them, which the manager learns from the API server.
-func (l life) measure() {
-	l.T.Helper()
-	l.Create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "reader", Namespace: l.Namespace}})
-	reader := as(l.T, l.ControlPlane, l.Namespace, "reader")
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	request, err := http.NewRequestWithContext(l.T.Context(), http.MethodGet, "https://"+l.metrics+"/metrics", nil)
+// upgrade changes something that is not the manager's: it runs on, trusted as before.
+func (h *home) upgrade() {
+	h.t.Helper()
+	before := h.managerPod(h.t.Context())
+	h.helm("upgrade", chart.Release, chart.Dir(h.t), "--reuse-values", "--set=grpc.timeout=11s")
+	hooks, err := h.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(h.t.Context(), chart.Release, metav1.GetOptions{})
 	if err != nil {
-		l.T.Fatal(err)
+		h.t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+reader.BearerToken)
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	for _, hook := range hooks.Webhooks {
+		if len(hook.ClientConfig.CABundle) == 0 {
+			h.t.Errorf("after an upgrade the API server does not trust %s", hook.Name)
+		}
+	}
+	if after := h.managerPod(h.t.Context()); after.UID != before.UID || after.Status.ContainerStatuses[0].RestartCount != 0 {
+		h.t.Errorf("the manager was started anew: %s %+v", after.Name, after.Status)
+	}
+}
+
+// neverForbidden fails the test in the end for each request of the manager that was: also of a life that got stuck, for this
+// may be why.
+func (h *home) neverForbidden() {
+	h.t.Helper()
+	user := h.user()
+	h.t.Cleanup(func() {
+		for _, one := range forbidden(requests(h.t, user)) {
+			h.t.Errorf("forbidden: %s %s", one.Verb, one.RequestURI)
+		}
+	})
+}
+
+// asked waits until the API server asks the webhook behind its Service.
+func (h *home) asked() {
+	h.t.Helper()
+	h.eventually("the API server asks the webhook behind its Service", func(ctx context.Context) error {
+		return saying(h.client.Create(ctx, h.wish("probe", "no-such-slot", pool), client.DryRunAll), "there is no slot of this name")
+	})
+}
+
+// user is the manager, as the API server calls it.
+func (h *home) user() string { return "system:serviceaccount:" + h.namespace + ":" + h.account() }
+
+// account is the ServiceAccount of the manager's Deployment.
+func (h *home) account() string {
+	h.t.Helper()
+	d, err := h.clients.AppsV1().Deployments(h.namespace).Get(h.t.Context(), deployment, metav1.GetOptions{})
 	if err != nil {
-		l.T.Fatal(err)
+		h.t.Fatal(err)
 	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusForbidden {
-		l.T.Errorf("a stranger's look at the metrics is answered %s", response.Status)
+	return d.Spec.Template.Spec.ServiceAccountName
+}
+
+// managerPod is the only pod of the manager.
+func (h *home) managerPod(ctx context.Context) corev1.Pod {
+	h.t.Helper()
+	pods, err := h.clients.CoreV1().Pods(h.namespace).List(ctx, metav1.ListOptions{LabelSelector: managers})
+	if err != nil || len(pods.Items) != 1 {
+		h.t.Fatalf("%d pods of the manager: %v", len(pods.Items), err)
 	}
+	return pods.Items[0]
+}
+
+// ready is nil, or what the manager says it waits for.
+func (h *home) ready(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.at(h.probes)+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("/readyz answers %s", response.Status)
+	}
+	return nil
+}
+
+// stop takes the manager away, as for good, and waits until its pod has gone: then everything it asked for is in the log.
+func (h *home) stop() {
+	h.t.Helper()
+	h.helm("upgrade", chart.Release, chart.Dir(h.t), "--reuse-values", "--set=controllerManager.replicas=0")
+	h.eventually("no pod is left", h.gone)
 }
