@@ -1,4 +1,4 @@
-// Image builds the container images of the operator and of the program power: one static file each, without a shell and
+// Image builds the container images of the operator and of the programs around power: one static file each, without a shell and
 // without root, for several platforms at once. It needs Go and nothing else: no daemon, no base image, no registry. The same
 // commit gives the same digests, wherever it is built.
 //
@@ -34,6 +34,7 @@ type program struct {
 var programs = []program{
 	{name: "homelab-autoscaler", title: "homelab-autoscaler", ldflags: "-s -w -X homecluster.dev/autoscaler/internal/manager.version=%s"},
 	{name: "power", title: "power, for the Jobs of homelab-autoscaler", ldflags: "-s -w", roots: true},
+	{name: "power-observer", title: "power-observer, beside homelab-autoscaler", ldflags: "-s -w", roots: true},
 }
 
 // options are the command line.

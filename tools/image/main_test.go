@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ func indexOf(t *testing.T, p program) v1.ImageIndex {
 
 // What is pulled from a registry is what was built, for each platform.
 func TestAnImageThatIsPushedCanBePulledForEachPlatform(t *testing.T) {
-	server := httptest.NewServer(registry.New())
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	at := strings.TrimPrefix(server.URL, "http://") + "/home/power:1.2.3"
 	if err := push(context.Background(), indexOf(t, programs[1]), at); err != nil {
@@ -155,22 +156,18 @@ func TestAnArchiveSaysWhatItsImageIsCalled(t *testing.T) {
 	}
 }
 
-// The samples, and the chart by its appVersion, name the images that are built by default.
-func TestTheSamplesNameTheImagesThatAreBuilt(t *testing.T) {
+// The chart and the documentation name the images that are built by default.
+func TestTheImagesThatAreBuiltAreThoseThatAreNamed(t *testing.T) {
 	o, err := parse([]string{"-out=dist"})
 	if err != nil || strings.Count(o.tag, ".") != 2 {
 		t.Fatalf("%q, %v", o.tag, err)
 	}
-	samples, err := filepath.Glob("../../config/samples/slot-power-*.yaml")
-	if err != nil || len(samples) < 4 {
-		t.Fatalf("%d samples: %v", len(samples), err)
-	}
-	wants := map[string]string{"../../charts/homelab-autoscaler/values.yaml": "repository: " + o.repository + "/homelab-autoscaler\n"}
-	for _, sample := range samples {
-		wants[sample] = "image: " + o.repository + "/power:" + o.tag + "\n"
-	}
-	for path, want := range wants {
-		text, err := os.ReadFile(path)
+	for want, path := range map[string]string{
+		"repository: " + o.repository + "/homelab-autoscaler\n": "charts/homelab-autoscaler/values.yaml",
+		"repository: " + o.repository + "/power\n":              "charts/homelab-autoscaler/values.yaml",
+		"image: " + o.repository + "/power:" + o.tag + "\n":     "docs/power.md",
+	} {
+		text, err := os.ReadFile(filepath.Join(o.root, path))
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s does not name %q: %v", path, want, err)
 		}
