@@ -1,6 +1,7 @@
 package gitops_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,17 +17,17 @@ func object[T any](t *testing.T, kind string) T {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, block := range page.Blocks {
-		if block.Language() == "yaml" && strings.Contains(block.Text, "\nkind: "+kind+"\n") {
-			var read T
-			if err := yaml.UnmarshalStrict([]byte(block.Text), &read); err != nil {
-				t.Fatalf("%s:%d: %v", page.File, block.Line, err)
-			}
-			return read
-		}
+	var read T
+	i := slices.IndexFunc(page.Blocks, func(b docs.Block) bool {
+		return b.Language() == "yaml" && strings.Contains(b.Text, "\nkind: "+kind+"\n")
+	})
+	if i < 0 {
+		t.Fatalf("%s shows no %s", page.File, kind)
 	}
-	t.Fatalf("%s shows no %s", page.File, kind)
-	panic("unreachable")
+	if err := yaml.UnmarshalStrict([]byte(page.Blocks[i].Text), &read); err != nil {
+		t.Fatalf("%s:%d: %v", page.File, page.Blocks[i].Line, err)
+	}
+	return read
 }
 
 // shown is one object's health by both tools. Flux has no word for what is suspended.
