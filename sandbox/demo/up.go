@@ -29,8 +29,8 @@ import (
 type UpOptions struct {
 	// Dir is the folder for everything of the sandbox; it must be empty or not exist, and is removed in the end.
 	Dir string
-	// Switch is how the slots' Jobs work their machines. Default: IPMI.
-	Switch bmc.Wiring
+	// Switches are what the machines of a pool have, dealt out in turn. Default: IPMI for all.
+	Switches []bmc.Wiring
 	// PowerCommand is the command line of the power client; see machineroom.Options.
 	PowerCommand []string
 	// Progress takes a line for each thing that takes time. Nil: nothing is said.
@@ -125,7 +125,7 @@ func (s *Sandbox) furnish(ctx context.Context, o UpOptions) error {
 		return err
 	}
 	for _, pool := range Pools() {
-		if err := s.addPool(ctx, pool, cmp.Or(o.Switch, bmc.ByIPMI)); err != nil {
+		if err := s.addPool(ctx, pool, o.Switches); err != nil {
 			return err
 		}
 	}
@@ -135,23 +135,26 @@ func (s *Sandbox) furnish(ctx context.Context, o UpOptions) error {
 	return nil
 }
 
-func (s *Sandbox) addPool(ctx context.Context, pool Pool, wiring bmc.Wiring) error {
+func (s *Sandbox) addPool(ctx context.Context, pool Pool, switches []bmc.Wiring) error {
+	if len(switches) == 0 {
+		switches = []bmc.Wiring{bmc.ByIPMI}
+	}
 	if err := s.Client.Create(ctx, pool.group()); err != nil {
 		return fmt.Errorf("creating group %s: %w", pool.Name, err)
 	}
-	for _, name := range pool.machines() {
+	for i, name := range pool.machines() {
 		metal, err := s.Room.AddMachine(machineroom.Machine{Name: name, Capacity: pool.Capacity})
 		if err != nil {
 			return err
 		}
-		if err := s.addSlot(ctx, pool, metal, wiring); err != nil {
+		if err := s.addSlot(ctx, pool, metal, switches[i%len(switches)]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addSlot wires a machine's switch, and creates its slot and the Secret with which the slot's Jobs work it.
+// addSlot wires a machine's switch, and creates the slot that declares it and the Secret with which the slot's Jobs work it.
 func (s *Sandbox) addSlot(ctx context.Context, pool Pool, metal *machineroom.Metal, wiring bmc.Wiring) error {
 	panel, err := bmc.Wire(ctx, metal, bmc.Options{Dir: filepath.Join(s.Dir, "switches"), Protocols: wiring.Protocols()})
 	if err != nil {
@@ -159,7 +162,7 @@ func (s *Sandbox) addSlot(ctx context.Context, pool Pool, metal *machineroom.Met
 	}
 	s.panels = append(s.panels, panel)
 	s.byHand = cmp.Or(s.byHand, panel.ByHand(wiring))
-	slot, secret, err := panel.Slot(wiring, Namespace, pool.Name)
+	slot, secret, err := panel.Declare(wiring, Namespace, pool.Name)
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ func (o PlayOptions) Validate() error {
 
 // Validate says what is wrong with the options: the folder is removed in the end, so nothing else may be in it.
 func (o UpOptions) Validate() error {
-	if o.Switch != "" {
-		if err := o.Switch.Validate(); err != nil {
+	for _, wiring := range o.Switches {
+		if err := wiring.Validate(); err != nil {
 			return err
 		}
 	}

@@ -61,8 +61,21 @@ func (r *Room) AddAlwaysOn(name string, changes ...func(*AlwaysOn)) error {
 		missing:    func() { note(NodeMissing) },
 	})
 	config.Execute, config.Images, config.Address = true, r.opts.Images, r.opts.Address
+	config.Programs = map[string]kubelet.Program{powerProgramImage: r.power()}
 	r.work.Go(func() { r.operate(r.ctx, config) })
 	return nil
+}
+
+// powerProgramImage is the image of the program power, of whatever tag.
+const powerProgramImage = "homecluster.dev/power"
+
+// power is what stands for the program power in its image.
+func (r *Room) power() kubelet.Program {
+	program := kubelet.Program{Command: r.opts.PowerCommand}
+	if r.opts.rerun {
+		program.Env = []string{asPowerCommand + "=1"}
+	}
+	return program
 }
 
 func registrationKind(fresh bool) Kind {

@@ -35,6 +35,12 @@ func pods() map[string]scenario {
 			}},
 			play: func(h home) { h.neverStarts("Unschedulable", "0/") },
 		},
+		"is not switched on, since the Secret of its switch does not exist": {
+			options: house.Options{Group: brief, Slot: func(spec *v2.NodeSpec, _ *machineroom.Metal) {
+				spec.StartupPodSpec.Volumes = []v2.Volume{{Name: "switch", MountPath: "/etc/power/switch", SecretName: "no-such-secret"}}
+			}},
+			play: func(h home) { h.neverStarts("FailedMount", `"no-such-secret" not found`) },
+		},
 		"goes down though a budget holds its pod back, which goes with it": {
 			play: home.drainsInVain,
 		},

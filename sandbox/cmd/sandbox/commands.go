@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"homecluster.dev/autoscaler/sandbox/bmc"
@@ -49,8 +50,13 @@ Deployment is enough.`)
 
 // parseUp adds the flags that every command with a cluster has, and reads the command line.
 func parseUp(flags flags, args []string, o *demo.UpOptions) error {
-	flags.StringVar((*string)(&o.Switch), "switch", string(bmc.ByIPMI),
-		fmt.Sprintf("`how` the slots' Jobs work their machines: %v", bmc.Wirings()))
+	flags.Func("switch", fmt.Sprintf("`what` the machines of a pool have, several dealt out in turn: of %v (default %s)", bmc.Wirings(), bmc.ByIPMI),
+		func(text string) error {
+			for _, word := range strings.Split(text, ",") {
+				o.Switches = append(o.Switches, bmc.Wiring(word))
+			}
+			return nil
+		})
 	flags.StringVar(&o.Dir, "dir", "", "empty `folder` for the sandbox while it runs (default: a temporary one)")
 	if err := flags.parse(args); err != nil {
 		return err

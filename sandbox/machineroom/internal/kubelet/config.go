@@ -40,6 +40,9 @@ type Config struct {
 	Images map[string][]string
 	// Address is that of pods with such an image: they share this host's network. Empty: one for display, as all others have.
 	Address string
+	// Programs are those that images hold, by the image without its tag. A container of one runs the program instead of its
+	// command's first word.
+	Programs map[string]Program
 	// Dir holds a folder per pod; it must be writable where Execute is set.
 	Dir string
 	// LeaseInterval and StatusInterval are how often the Lease is renewed and the status compared.
@@ -51,4 +54,10 @@ type Config struct {
 	OnReady func()
 	// OnMissing is told once when a status update finds no Node object.
 	OnMissing func()
+}
+
+// Program is what stands for the program in an image: a command line of this host, and what its environment needs.
+type Program struct {
+	Command []string
+	Env     []string
 }

@@ -45,10 +45,21 @@ func (r *podRun) prepareOnce(ctx context.Context) (launches map[string]*launch, 
 }
 
 func (r *podRun) command(c *corev1.Container) []string {
-	if len(c.Command) > 0 {
+	switch program := r.k.cfg.Programs[repository(c.Image)]; {
+	case len(c.Command) > 0 && len(program.Command) > 0:
+		return slices.Concat(program.Command, c.Command[1:])
+	case len(c.Command) > 0:
 		return c.Command
 	}
 	return r.k.cfg.Images[c.Image]
+}
+
+// repository is an image's name without its tag.
+func repository(image string) string {
+	if at := strings.LastIndexByte(image, ':'); at > strings.LastIndexByte(image, '/') {
+		return image[:at]
+	}
+	return image
 }
 
 // launch puts command, environment and paths together. There is no file system of the container's own: where its
@@ -72,7 +83,7 @@ func (r *podRun) launch(c *corev1.Container, command []string, env *environment,
 	for _, word := range slices.Concat(command, c.Args) {
 		out.argv = append(out.argv, relocate(expand(word, env.values), mounts))
 	}
-	out.env = append(env.list(mounts), "HOME="+home)
+	out.env = append(append(env.list(mounts), "HOME="+home), r.k.cfg.Programs[repository(c.Image)].Env...)
 	out.dir = home
 	if moved := relocate(c.WorkingDir, mounts); moved != c.WorkingDir {
 		out.dir = moved

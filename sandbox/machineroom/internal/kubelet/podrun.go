@@ -173,12 +173,21 @@ func (r *podRun) prepare(work context.Context) (map[string]*launch, bool) {
 	if !r.k.cfg.Execute {
 		return nil, work.Err() == nil
 	}
+	told := ""
 	for {
 		launches, reason, err := r.prepareOnce(work)
 		if err == nil {
 			return launches, true
 		}
-		r.update(func(status *corev1.PodStatus) { waiting(status, reason, err.Error()) })
+		message := err.Error()
+		if reason == reasonCreating {
+			// Of a volume that cannot be mounted the status of a pod says nothing; a kubelet's event does.
+			if message = ""; told != err.Error() {
+				told = err.Error()
+				r.warn(work, "FailedMount", told)
+			}
+		}
+		r.update(func(status *corev1.PodStatus) { waiting(status, reason, message) })
 		if !pause(work, prepareEvery) {
 			return nil, false
 		}
