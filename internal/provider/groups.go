@@ -38,7 +38,7 @@ func (s *Server) NodeGroupForNode(_ context.Context, request *pb.NodeGroupForNod
 // template. A client before 1.36 scales nothing up while it knows of one group without, and any client stops while such a
 // group is thought to have a machine on its way.
 func told(answer *snapshot.Answer) bool {
-	return answer.Offered() && answer.Broken == nil && answer.Shaped()
+	return answer.Offered() && answer.Broken == nil && answer.Shaped
 }
 
 // groupOf is the answer of the node's group, or nil.

@@ -15,6 +15,8 @@ type Part struct {
 	ID string
 	// Refusal says why the slot is not offerable; nil: it is, unless its failed boot still counts.
 	Refusal *Refusal
+	// Shaped is whether the slot is the group's own and it is known what its machine offers.
+	Shaped bool
 	// Failed is a boot that failed and that nobody has answered, or nil. Whether it counts is for the group to say.
 	Failed *v2.NodeClaim
 	// ValidUntil is when time alone may change the part; zero: only a changed object does.
@@ -23,7 +25,7 @@ type Part struct {
 
 // PartOf judges one slot. Of the view everything counts but its slots.
 func PartOf(v View, s Slot) Part {
-	part := Part{Standing: s.StandingIn(v.Name), Refusal: Offerable(v, s), Failed: failedBoot(v, s)}
+	part := Part{Standing: s.StandingIn(v.Name), Refusal: Offerable(v, s), Shaped: v.shaped(s), Failed: failedBoot(v, s)}
 	if part.State != Idle {
 		part.ID = s.InstanceID(part.Claim)
 	}
@@ -45,6 +47,8 @@ func (p Part) Instance(slot string) (Instance, bool) {
 type Tally struct {
 	// Slots is how many parts there are; the rest is as in Summary.
 	Slots, Target, Ready, Offerable int32
+	// Shaped is how many parts have a known shape. With none there is no template.
+	Shaped int32
 	// Failed is how many parts have a failed boot. Unless it is zero, Target and Offerable depend on how the parts stand
 	// to each other, and only Sum can tell them.
 	Failed int32
@@ -66,6 +70,9 @@ func (t *Tally) count(p Part, by int32) {
 	}
 	if p.Refusal == nil {
 		t.Offerable += by
+	}
+	if p.Shaped {
+		t.Shaped += by
 	}
 	if p.Failed != nil {
 		t.Failed += by

@@ -63,7 +63,23 @@ func ShapeOf(v View, s Slot) (Shape, bool) {
 	if spec.Pricing != nil {
 		shape.HourlyRate, shape.PodRate = spec.Pricing.HourlyRate, spec.Pricing.PodRate
 	}
-	return shape, !shape.Capacity.Cpu().IsZero() && !shape.Capacity.Memory().IsZero()
+	return shape, enough(shape.Capacity)
+}
+
+// enough is whether a capacity says what a pod wants to know.
+func enough(capacity corev1.ResourceList) bool {
+	return !capacity.Cpu().IsZero() && !capacity.Memory().IsZero()
+}
+
+// shaped is whether the slot is the group's own and ShapeOf knows its shape.
+func (v View) shaped(s Slot) bool {
+	switch {
+	case s.Object == nil || s.Object.DeletionTimestamp != nil || s.Object.Labels[v2.LabelGroup] != v.Name:
+		return false
+	case len(s.Object.Spec.NodeCapacity) > 0:
+		return enough(s.Object.Spec.NodeCapacity)
+	}
+	return s.KubeNode != nil && enough(s.KubeNode.Status.Allocatable)
 }
 
 // persistent are the taints that a machine in service keeps.
@@ -116,10 +132,8 @@ func sortedTaints(taints []corev1.Taint) []corev1.Taint {
 // shapes are the known shapes of the group's own slots, in slot order, with the slot of each.
 func (v View) shapes() (shapes []Shape, of []Slot) {
 	for _, s := range v.Slots {
-		if s.Object == nil || s.Object.DeletionTimestamp != nil || s.Object.Labels[v2.LabelGroup] != v.Name {
-			continue
-		}
-		if shape, ok := ShapeOf(v, s); ok {
+		if v.shaped(s) {
+			shape, _ := ShapeOf(v, s)
 			shapes, of = append(shapes, shape), append(of, s)
 		}
 	}

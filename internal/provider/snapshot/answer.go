@@ -23,7 +23,7 @@ type Answer struct {
 	// Instances are the listed machines, by slot name.
 	Instances func() []pool.Instance
 	// Shaped is whether it is known of any slot what its machine offers: without that there is no template.
-	Shaped func() bool
+	Shaped bool
 	// Template is the serialized node that one more machine would become.
 	Template func() ([]byte, error)
 
@@ -91,6 +91,7 @@ func (s *Store) makeAnswer(name string, now time.Time) *Answer {
 	answer := &Answer{
 		View: count.base, Broken: pool.Broken(count.base), validUntil: count.until,
 		Slots: count.Slots, Target: count.Target, Ready: count.Ready, Offerable: count.Offerable,
+		Shaped: count.Shaped > 0,
 	}
 	answer.View.Now = now
 	answer.Instances = sync.OnceValue(func() []pool.Instance {
@@ -110,10 +111,6 @@ func (s *Store) makeAnswer(name string, now time.Time) *Answer {
 		sum = func() *pool.Summary { return answer.sum }
 	}
 	answer.Min, answer.Max = pool.Bounds(count.base.Group, answer.Target, answer.Offerable)
-	answer.Shaped = sync.OnceValue(func() bool {
-		_, err := s.blueprint(name)
-		return err == nil
-	})
 	answer.Template = sync.OnceValues(func() ([]byte, error) {
 		blueprint, err := s.blueprint(name)
 		if err != nil {

@@ -70,6 +70,9 @@ func (h history) compare(name string) string {
 	want := []int32{sum.Target, sum.Ready, int32(len(sum.Offerable)), sum.Min, sum.Max, int32(len(view.Slots))}
 	got := []int32{answer.Target, answer.Ready, answer.Offerable, answer.Min, answer.Max, answer.Slots}
 	diff := cmp.Diff(want, got)
+	if _, err := pool.Blueprint(view); (err == nil) != answer.Shaped {
+		diff += fmt.Sprintf("shaped: %t, the blueprint: %v", answer.Shaped, err)
+	}
 	if h.random.IntN(3) == 0 {
 		diff += cmp.Diff(sum.Instances, answer.Instances())
 	}
@@ -152,7 +155,9 @@ func (h history) slot(name string) string {
 		o.Spec.NodeCapacity = corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse(h.one("2", "4")), corev1.ResourceMemory: resource.MustParse("8Gi"),
 		}
-		switch h.random.IntN(6) {
+		switch h.random.IntN(8) {
+		case 6, 7:
+			o.Spec.NodeCapacity = nil
 		case 0:
 			o.Spec.Suspend = true
 		case 1:
