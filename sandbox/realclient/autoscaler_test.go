@@ -129,6 +129,21 @@ func (a *autoscaler) name() string {
 	return name
 }
 
+// before is whether the client is older than a release of Kubernetes 1: some scenarios end differently with those. One that
+// was built from no release ("dev") is new.
+func (o *home) before(minor int) bool {
+	o.t.Helper()
+	o.eventually("the client says which it is", func(context.Context) string {
+		if o.client.name() == "" {
+			return "it has not"
+		}
+		return ""
+	})
+	var own int
+	_, err := fmt.Sscanf(o.client.name(), "Cluster Autoscaler 1.%d", &own)
+	return err == nil && own < minor
+}
+
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -62,14 +62,15 @@ func (o *home) allAccepted(methods ...string) {
 	}
 }
 
-// TestThePodsNeedsDecideWhichGroup has pools of three shapes at zero and a pod for each: a small one, one that only fits a
-// large machine, and one that wants a device behind a label and a taint.
+// TestThePodsNeedsDecideWhichGroup has pools of three shapes at zero and a pod for each: one that selects a label, one that
+// only fits a large machine, and one that wants a device behind a label and a taint. Without its label the small pod would
+// fit the large machine that the client expects, and take the other's place there in the client's mind.
 func TestThePodsNeedsDecideWhichGroup(t *testing.T) {
 	o := newAutoscaledHome(t)
 	gpu := capacity("4", "16Gi")
 	gpu["nvidia.com/gpu"] = resource.MustParse("1")
 	shapes := map[string]machineroom.Machine{
-		"small": {Capacity: capacity("2", "4Gi")},
+		"small": {Capacity: capacity("2", "4Gi"), Labels: map[string]string{"home/pool": "small"}},
 		"large": {Capacity: capacity("8", "32Gi")},
 		"gpu": {
 			Capacity: gpu, Labels: map[string]string{"home/gpu": "yes"},
@@ -84,7 +85,7 @@ func TestThePodsNeedsDecideWhichGroup(t *testing.T) {
 		}
 	}
 	o.autoscale()
-	o.run("small", most)
+	o.run("small", most, inPool("small"))
 	o.run("large", "7")
 	o.run("gpu", most, func(spec *corev1.PodSpec) {
 		spec.NodeSelector = map[string]string{"home/gpu": "yes"}
