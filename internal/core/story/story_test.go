@@ -236,3 +236,11 @@ func TestALiveClaimIsToldBeforeOneThatEnded(t *testing.T) {
 		t.Errorf("told of %s", got)
 	}
 }
+
+func TestAStoryHasTheSwitchThatTheSlotReports(t *testing.T) {
+	report := &v2.SwitchReport{Image: "power:1", Startup: "power on"}
+	slot := &v2.Node{Status: v2.NodeStatus{Switch: report}}
+	if diff := cmp.Diff(report, Of(slot, nil, nil, time.Time{}).Switch); diff != "" {
+		t.Errorf("switch (-want +got):\n%s", diff)
+	}
+}
