@@ -76,7 +76,10 @@ func (p *plug) tasmota(out http.ResponseWriter, req *http.Request) {
 // known lets those in who say the password.
 func (p *plug) known(next http.HandlerFunc) http.HandlerFunc {
 	return func(out http.ResponseWriter, req *http.Request) {
-		user, password, _ := req.BasicAuth()
+		user, password, basic := req.BasicAuth()
+		if query := req.URL.Query(); !basic { // as a Tasmota takes them
+			user, password = query.Get("user"), query.Get("password")
+		}
 		switch {
 		case p.w.refuses():
 			http.Error(out, "too many connections", http.StatusServiceUnavailable)
