@@ -20,6 +20,37 @@ import (
 // waits for its end.
 const window = 45 * time.Second
 
+// otherSwitches are good machines whose switch is none of IPMI, and lies. What power makes of every lie over every protocol is
+// in package bmc's table; here each protocol has its part in a claim's life.
+func otherSwitches() map[string]scenario {
+	const always = machineroom.Always
+	return map[string]scenario{
+		"has a Redfish service that rejects the password": {play: func(h home) {
+			h.wireBy(bmc.ByRedfish, bmc.Redfish, bmc.Lies{RejectPassword: true})
+			h.bootFails("power on: credentials", "There is no valid session")
+			h.neverSeen()
+		}},
+		"is woken by packets that all get lost": {play: func(h home) {
+			h.wireBy(bmc.ByPackets, bmc.WakeOnLAN, bmc.Lies{DropPackets: always})
+			h.bootFails("power on: unobserved", "the last reading is: unknown")
+			h.neverSeen()
+			h.counts(machineroom.PoweredOn, 0)
+		}},
+		"has a plug that says yes and does nothing": {play: func(h home) {
+			h.wireBy(bmc.ByPlug, bmc.Plug, bmc.Lies{DoNothing: always})
+			h.bootFails("power on: unobserved", "the last reading is: off")
+			h.counts(machineroom.PoweredOn, 0)
+		}},
+		"has a plug behind which it does not obey, and is cut": {play: func(h home) {
+			h.wireBy(bmc.ByPlug, bmc.SSH, bmc.Lies{IgnoreSoftOff: always}, "--force-after=2s")
+			h.boot(firstClaim, 1)
+			h.goesDown()
+			h.counts(machineroom.SoftOffIgnored, 1)
+			h.counts(machineroom.PowerOffRequested, 1)
+		}},
+	}
+}
+
 // switches are good machines whose controller lies over IPMI, worked by the program power.
 func switches() map[string]scenario {
 	const always = machineroom.Always
@@ -101,13 +132,19 @@ func switches() map[string]scenario {
 // wire gives the home's machine a controller that lies so, and lets its slot work it.
 func (h home) wire(lies bmc.Lies, flags ...string) *bmc.Panel {
 	h.T.Helper()
-	panel, err := bmc.Wire(h.T.Context(), h.Metal, bmc.Options{Dir: h.T.TempDir()})
+	return h.wireBy(bmc.ByIPMI, bmc.IPMI, lies, flags...)
+}
+
+// wireBy gives the home's machine a switch, one of whose protocols lies so, and lets its slot work it.
+func (h home) wireBy(wiring bmc.Wiring, liar bmc.Protocol, lies bmc.Lies, flags ...string) *bmc.Panel {
+	h.T.Helper()
+	panel, err := bmc.Wire(h.T.Context(), h.Metal, bmc.Options{Dir: h.T.TempDir(), Protocols: wiring.Protocols()})
 	if err != nil {
 		h.T.Fatal(err)
 	}
 	h.T.Cleanup(panel.Close)
 	flags = append([]string{"--timeout=3s", "--reach=4s", "--observe=6s"}, flags...)
-	wired, secret, err := panel.Slot(bmc.ByIPMI, h.Namespace, house.Pool, flags...)
+	wired, secret, err := panel.Slot(wiring, h.Namespace, house.Pool, flags...)
 	if err != nil {
 		h.T.Fatal(err)
 	}
@@ -123,14 +160,19 @@ func (h home) wire(lies bmc.Lies, flags ...string) *bmc.Panel {
 	if err != nil {
 		h.T.Fatal(err)
 	}
-	h.answer(panel, lies)
+	h.lies(panel, liar, lies)
 	return panel
 }
 
 // answer changes how the controller lies.
 func (h home) answer(panel *bmc.Panel, lies bmc.Lies) {
 	h.T.Helper()
-	if err := panel.SetLies(bmc.IPMI, lies); err != nil {
+	h.lies(panel, bmc.IPMI, lies)
+}
+
+func (h home) lies(panel *bmc.Panel, protocol bmc.Protocol, lies bmc.Lies) {
+	h.T.Helper()
+	if err := panel.SetLies(protocol, lies); err != nil {
 		h.T.Fatal(err)
 	}
 }
