@@ -39,9 +39,9 @@ func (l *look) served(context.Context) error {
 	if err != nil && kube.Classify(err) != kube.Gone {
 		return err
 	}
-	kinds, ours := schema.Ours()
-	if ours != nil {
-		return ours
+	kinds, unread := schema.Ours()
+	if unread != nil {
+		return unread
 	}
 	var missing []string
 	for _, kind := range kinds {

@@ -33,7 +33,7 @@ func unreadable(s *Snapshot) []Finding {
 	return found
 }
 
-// managedFields finds objects to which every write is refused.
+// managedFields finds objects to which server-side apply is refused.
 func managedFields(s *Snapshot) []Finding {
 	var found []Finding
 	for _, plural := range []string{"nodes", "groups"} {
@@ -47,8 +47,8 @@ func managedFields(s *Snapshot) []Finding {
 			}
 			if stale {
 				found = append(found, Finding{Severity: Blocks, About: crd(plural) + " " + object.GetNamespace() + "/" + object.GetName(),
-					Says: "Its metadata.managedFields name v1alpha1, which is not served any more: the API server refuses every write to it. " +
-						"Clearing them loses nothing but who wrote which field.",
+					Says: "Its metadata.managedFields name v1alpha1, which is not served any more: the API server refuses every server-side apply to it, " +
+						"as Helm, Flux and Argo CD do it, and may refuse other writes. Clearing them loses nothing but who wrote which field.",
 					Do: []string{fmt.Sprintf(`kubectl patch %s %s -n %s --type=json -p '[{"op":"replace","path":"/metadata/managedFields","value":[{}]}]'`,
 						crd(plural), object.GetName(), object.GetNamespace())}})
 			}
@@ -74,7 +74,7 @@ func definitions(s *Snapshot) []Finding {
 		}
 		if says != "" {
 			found = append(found, Finding{Severity: Blocks, About: crd(kind.Plural), Says: says,
-				Do: []string{"kubectl apply --server-side --force-conflicts -f config/crd/bases"}})
+				Do: []string{"kubectl apply --server-side --force-conflicts --field-manager=helm -f config/crd/bases"}})
 		}
 	}
 	return found
@@ -107,7 +107,8 @@ func helmOwnership(s *Snapshot) []Finding {
 				"folder. Give it to the release, or set crd.enable: false and replace the definitions by hand.",
 			Do: []string{
 				fmt.Sprintf("kubectl label crd %s app.kubernetes.io/managed-by=Helm --overwrite", crd(kind.Plural)),
-				fmt.Sprintf("kubectl annotate crd %s meta.helm.sh/release-name=homelab-autoscaler meta.helm.sh/release-namespace=%s --overwrite", crd(kind.Plural), s.Namespace),
+				fmt.Sprintf("kubectl annotate crd %s meta.helm.sh/release-name=homelab-autoscaler meta.helm.sh/release-namespace=%s --overwrite",
+					crd(kind.Plural), s.Namespace),
 			}})
 	}
 	return found
@@ -132,7 +133,8 @@ func nodeNames(s *Snapshot) []Finding {
 			found = append(found, Finding{Severity: Warns, About: "kubeNode " + kubeNode.Name,
 				Says: fmt.Sprintf("Its providerID is homelab://%s, and no slot has spec.kubernetesNodeName %s: its machine belongs to no pool, and nobody will "+
 					"switch it off. Name it in the slot of its machine.", slot, kubeNode.Name),
-				Do: []string{"kubectl get nodes.infra.homecluster.dev -A -o custom-columns=NAMESPACE:.metadata.namespace,SLOT:.metadata.name,KUBENODE:.spec.kubernetesNodeName"}})
+				Do: []string{"kubectl get " + crd("nodes") +
+					" -A -o custom-columns=NAMESPACE:.metadata.namespace,SLOT:.metadata.name,KUBENODE:.spec.kubernetesNodeName"}})
 		}
 	}
 	for _, slot := range s.Slots {

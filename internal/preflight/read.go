@@ -124,9 +124,10 @@ func (r *reader) objects(ctx context.Context, plural, kind string) []unstructure
 	if err == nil {
 		return list.Items
 	}
+	// It may come as several kinds of error. That the API server, asked for the new version, names the old one is what says
+	// that it has met an object which it cannot decode.
 	var status apierrors.APIStatus
-	if errors.As(err, &status) && apierrors.IsInternalError(err) {
-		// The API server cannot decode what it has stored.
+	if errors.As(err, &status) && version == New && strings.Contains(status.Status().Message, v2.GroupVersion.Group+"/"+Old) {
 		r.s.Unreadable = append(r.s.Unreadable, plural)
 		return nil
 	}

@@ -1,11 +1,15 @@
 package quiesce
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 )
@@ -85,5 +89,16 @@ func TestMachinesOfSlotsThatAreGoneAreToldAsWell(t *testing.T) {
 	want := []Fate{{Slot: "m", Says: "there is no such slot any more: its machine stays as it is"}}
 	if diff := cmp.Diff(want, Judge(Pool{Claims: []*v2.NodeClaim{claim(v2.ClaimReady)}})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestOnlyWhatWasReadTooEarlyIsTriedAgain(t *testing.T) {
+	resource := schema.GroupResource{Resource: "nodeclaims"}
+	conflict := fmt.Errorf("dropping: %w", apierrors.NewConflict(resource, "c", errors.New("changed")))
+	denied := apierrors.NewForbidden(resource, "c", errors.New("no"))
+	for want, errs := range map[bool][]error{true: {conflict, apierrors.NewNotFound(resource, "c")}, false: {conflict, denied}} {
+		if got := outdated(errors.Join(errs...)); got != want {
+			t.Errorf("%v is outdated: %v", errs, got)
+		}
 	}
 }

@@ -101,25 +101,25 @@ func (q *Quiescer) Run(ctx context.Context) error {
 
 func (q *Quiescer) say(format string, args ...any) { _, _ = fmt.Fprintf(q.out, format+"\n", args...) }
 
-// scale reads how many pods a Deployment wants; nil: there is none.
-func (q *Quiescer) scale(ctx context.Context, name string) (*autoscalingv1.Scale, error) {
+// scale reads how many pods a Deployment wants. Where none is named, or it does not exist, there is nobody to stop.
+func (q *Quiescer) scale(ctx context.Context, name string) (scale *autoscalingv1.Scale, there bool, err error) {
 	if name == "" {
-		return nil, nil //nolint:nilnil // nobody named is nobody to stop
+		return nil, false, nil
 	}
-	scale, err := q.clients.AppsV1().Deployments(q.Release).GetScale(ctx, name, metav1.GetOptions{})
+	scale, err = q.clients.AppsV1().Deployments(q.Release).GetScale(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // a Deployment that is gone is nobody to stop
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the scale of deployment %s: %w", name, err)
+		return nil, false, fmt.Errorf("reading the scale of deployment %s: %w", name, err)
 	}
-	return scale, nil
+	return scale, true, nil
 }
 
 // stop scales a Deployment to nothing and waits until its pods are gone.
 func (q *Quiescer) stop(ctx context.Context, name string) error {
-	scale, err := q.scale(ctx, name)
-	if err != nil || scale == nil {
+	scale, there, err := q.scale(ctx, name)
+	if err != nil || !there {
 		return err
 	}
 	if scale.Spec.Replicas > 0 {
@@ -146,8 +146,8 @@ func (q *Quiescer) stop(ctx context.Context, name string) error {
 
 // letFinish waits for machines that are on their way down, for as long as somebody brings them there.
 func (q *Quiescer) letFinish(ctx context.Context) error {
-	scale, err := q.scale(ctx, q.Manager)
-	if err != nil || scale == nil || scale.Spec.Replicas == 0 {
+	scale, there, err := q.scale(ctx, q.Manager)
+	if err != nil || !there || scale.Spec.Replicas == 0 {
 		return err
 	}
 	said := ""
@@ -302,7 +302,8 @@ func (q *Quiescer) again(ctx context.Context, do func(context.Context) error) er
 
 // outdated is whether all that was refused was refused for that reason.
 func outdated(err error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what was joined here, not what is wrapped in it
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
 		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !outdated(err) })
 	}
 	return kube.DecideAgain(err)
