@@ -111,6 +111,7 @@ func options() []option {
 		choose("powerJobs.image.repository", "registry.lan:5000/power"),
 		choose("powerJobs.image.tag", "v9.9.9"),
 		choose("powerJobs.image.digest", someDigest),
+		either(setting{"uninstall.quiesce.wait": "1m"}, setting{"uninstall.quiesce.enable": false}),
 		choose("networkPolicy.enable", true),
 		choose("networkPolicy.grpcFrom", somePeers).when(setting{"networkPolicy.enable": true}),
 		choose("networkPolicy.metricsFrom", somePeers).when(setting{"networkPolicy.enable": true}),

@@ -44,7 +44,7 @@ func TestAReleaseKeepsItsCertificatesAndLeavesItsDefinitions(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	run("uninstall", release)
+	run("uninstall", release, "--no-hooks") // no kubelet would run the hook's pod
 	for _, plural := range []string{"groups", "nodes", "nodeclaims"} {
 		if _, err := c.objects.Resource(definitions).Get(t.Context(), plural+".infra.homecluster.dev", metav1.GetOptions{}); err != nil {
 			t.Errorf("crd.keep: %v", err)
