@@ -2,9 +2,11 @@ package house
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -63,7 +65,16 @@ func (h *Home) Manage(reach *rest.Config) {
 	if h.Configure != nil {
 		h.Configure(&c)
 	}
-	m, err := manager.New(reach, c, manager.Options{Log: h.Log.logger(), Policy: &h.Policy, Clock: h.Clock})
+	var m *manager.Manager
+	var err error
+	// Between two managers of a home its address is free, and any connection of this computer may take it for a while.
+	h.Eventually("its address being free", func(context.Context) string {
+		m, err = manager.New(reach, c, manager.Options{Log: h.Log.logger(), Policy: &h.Policy, Clock: h.Clock})
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return err.Error()
+		}
+		return ""
+	})
 	if err != nil {
 		h.T.Fatal(err)
 	}
