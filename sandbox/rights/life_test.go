@@ -106,7 +106,7 @@ func (h *home) furnish() {
 
 // group has short times, so that a life takes seconds, and yet times that a busy computer keeps.
 func (h *home) group(name string) *v2.Group {
-	seconds := func(n time.Duration) *metav1.Duration { return &metav1.Duration{Duration: n * time.Second} }
+	seconds := func(n int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(n) * time.Second} }
 	return &v2.Group{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: name},
 		Spec: v2.GroupSpec{
