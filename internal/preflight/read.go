@@ -118,11 +118,9 @@ func (r *reader) objects(ctx context.Context, plural, kind string) []unstructure
 			return nil
 		}
 	}
-	var list unstructured.UnstructuredList
-	list.SetGroupVersionKind(runtimeschema.GroupVersionKind{Group: v2.GroupVersion.Group, Version: version, Kind: kind + "List"})
-	err := r.client.List(ctx, &list)
+	found, err := r.list(ctx, runtimeschema.GroupVersionKind{Group: v2.GroupVersion.Group, Version: version, Kind: kind + "List"})
 	if err == nil {
-		return list.Items
+		return found
 	}
 	// It may come as several kinds of error. That the API server, asked for the new version, names the old one is what says
 	// that it has met an object which it cannot decode.
@@ -133,6 +131,25 @@ func (r *reader) objects(ctx context.Context, plural, kind string) []unstructure
 	}
 	r.missed(crd(plural), err)
 	return nil
+}
+
+// page is how many objects are asked for at once. Pages come from the store, as they do for kubectl: a list that comes from
+// the watch cache waits for a cache that objects which cannot be decoded keep from filling.
+const page = 500
+
+func (r *reader) list(ctx context.Context, kind runtimeschema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+	var all []unstructured.Unstructured
+	for next := ""; ; {
+		var list unstructured.UnstructuredList
+		list.SetGroupVersionKind(kind)
+		if err := r.client.List(ctx, &list, client.Limit(page), client.Continue(next)); err != nil {
+			return nil, err
+		}
+		all = append(all, list.Items...)
+		if next = list.GetContinue(); next == "" {
+			return all, nil
+		}
+	}
 }
 
 func (r *reader) others(ctx context.Context) {
