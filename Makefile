@@ -28,7 +28,7 @@ demo: ## Show a pool go 0 -> 2 -> 0 on a real control plane and simulated machin
 	cd sandbox && go run ./cmd/sandbox demo $(ARGS)
 
 .PHONY: test
-test: verify unit alerts-test image-test sandbox-test ## Run everything that CI runs
+test: verify unit alerts-test image-test image sandbox-test ## Run everything that CI runs
 
 .PHONY: unit
 unit: ## Run the tests of the main module, which need nothing and are fast
@@ -101,7 +101,7 @@ plugin-archives: ## Pack the kubectl plugin for krew into dist/plugin; VERSION=v
 # Any Go with the same version makes the same bytes. TAG is the version, by default the chart's.
 .PHONY: image
 image: ## Build the container images for amd64 and arm64 into dist, without a daemon; PUSH=registry/path pushes them; TAG=...
-	go -C tools/image run . -out ../../dist $(if $(PUSH),-push $(PUSH)) $(if $(TAG),-tag $(TAG))
+	$(stage) image go -C tools/image run . -out ../../dist $(if $(PUSH),-push $(PUSH)) $(if $(TAG),-tag $(TAG))
 
 .PHONY: image-test
 image-test: ## Check how images are put together, pushed and pulled
