@@ -31,6 +31,8 @@ type UpOptions struct {
 	Dir string
 	// Switches are what the machines of a pool have, dealt out in turn. Default: IPMI for all.
 	Switches []bmc.Wiring
+	// slot makes a machine's slot and its Secret where a test has a switch of another make for it. Nil: by Switches.
+	slot func(*machineroom.Metal, *machineroom.Room) (*v2.Node, *corev1.Secret, error)
 	// PowerCommand is the command line of the power client; see machineroom.Options.
 	PowerCommand []string
 	// Progress takes a line for each thing that takes time. Nil: nothing is said.
@@ -125,7 +127,7 @@ func (s *Sandbox) furnish(ctx context.Context, o UpOptions) error {
 		return err
 	}
 	for _, pool := range Pools() {
-		if err := s.addPool(ctx, pool, o.Switches); err != nil {
+		if err := s.addPool(ctx, pool, o); err != nil {
 			return err
 		}
 	}
@@ -135,9 +137,9 @@ func (s *Sandbox) furnish(ctx context.Context, o UpOptions) error {
 	return nil
 }
 
-func (s *Sandbox) addPool(ctx context.Context, pool Pool, switches []bmc.Wiring) error {
-	if len(switches) == 0 {
-		switches = []bmc.Wiring{bmc.ByIPMI}
+func (s *Sandbox) addPool(ctx context.Context, pool Pool, o UpOptions) error {
+	if len(o.Switches) == 0 {
+		o.Switches = []bmc.Wiring{bmc.ByIPMI}
 	}
 	if err := s.Client.Create(ctx, pool.group()); err != nil {
 		return fmt.Errorf("creating group %s: %w", pool.Name, err)
@@ -147,32 +149,36 @@ func (s *Sandbox) addPool(ctx context.Context, pool Pool, switches []bmc.Wiring)
 		if err != nil {
 			return err
 		}
-		if err := s.addSlot(ctx, pool, metal, switches[i%len(switches)]); err != nil {
+		makes := o.slot
+		if makes == nil {
+			makes = s.wired(ctx, pool, o.Switches[i%len(o.Switches)])
+		}
+		slot, secret, err := makes(metal, s.Room)
+		if err != nil {
 			return err
+		}
+		slot.Namespace, secret.Namespace, slot.Labels = Namespace, Namespace, map[string]string{v2.LabelGroup: pool.Name}
+		slot.Spec.Pricing = &v2.Pricing{HourlyRate: pool.HourlyRate, PodRate: "0.001"}
+		for _, object := range []client.Object{secret, slot} {
+			if err := s.Client.Create(ctx, object); err != nil {
+				return fmt.Errorf("creating %s: %w", object.GetName(), err)
+			}
 		}
 	}
 	return nil
 }
 
-// addSlot wires a machine's switch, and creates the slot that declares it and the Secret with which the slot's Jobs work it.
-func (s *Sandbox) addSlot(ctx context.Context, pool Pool, metal *machineroom.Metal, wiring bmc.Wiring) error {
-	panel, err := bmc.Wire(ctx, metal, bmc.Options{Dir: filepath.Join(s.Dir, "switches"), Protocols: wiring.Protocols()})
-	if err != nil {
-		return err
-	}
-	s.panels = append(s.panels, panel)
-	s.byHand = cmp.Or(s.byHand, panel.ByHand(wiring))
-	slot, secret, err := panel.Declare(wiring, Namespace, pool.Name)
-	if err != nil {
-		return err
-	}
-	slot.Spec.Pricing = &v2.Pricing{HourlyRate: pool.HourlyRate, PodRate: "0.001"}
-	for _, object := range []client.Object{secret, slot} {
-		if err := s.Client.Create(ctx, object); err != nil {
-			return fmt.Errorf("creating %s: %w", object.GetName(), err)
+// wired gives a machine its switch, the slot that declares it, and the Secret with which the slot's Jobs work it.
+func (s *Sandbox) wired(ctx context.Context, pool Pool, wiring bmc.Wiring) func(*machineroom.Metal, *machineroom.Room) (*v2.Node, *corev1.Secret, error) {
+	return func(metal *machineroom.Metal, _ *machineroom.Room) (*v2.Node, *corev1.Secret, error) {
+		panel, err := bmc.Wire(ctx, metal, bmc.Options{Dir: filepath.Join(s.Dir, "switches"), Protocols: wiring.Protocols()})
+		if err != nil {
+			return nil, nil, err
 		}
+		s.panels = append(s.panels, panel)
+		s.byHand = cmp.Or(s.byHand, panel.ByHand(wiring))
+		return panel.Declare(wiring, Namespace, pool.Name)
 	}
-	return nil
 }
 
 // machines are the names of all machines, which are those of their kubeNodes too.
