@@ -106,7 +106,8 @@ func powerWarnings(slot *v2.Node, p policy.Policy) []string {
 		return warnings
 	}
 	if absent(slot.Spec.ShutdownPodSpec) && power.SSH == nil && power.HTTP.SoftOff == nil && power.HTTP.PowerOff != nil {
-		warnings = append(warnings, "spec.power.http: powerOff cuts the power of a running system, since there is neither softOff nor ssh: what is not written is lost")
+		warnings = append(warnings,
+			"spec.power.http: powerOff cuts the power of a running system, since there is neither softOff nor ssh: what is not written is lost")
 	}
 	all := requests(power.HTTP)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
