@@ -16,7 +16,9 @@ import (
 
 func secretRef(name string) v2.SecretReference { return v2.SecretReference{Name: name} }
 
-func minutes(n int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(n) * time.Minute} }
+func minutes(n int) *metav1.Duration {
+	return &metav1.Duration{Duration: time.Duration(n) * time.Minute}
+}
 
 func TestASwitchGivesTheCommandLines(t *testing.T) {
 	ipmi := &v2.IPMISwitch{Address: "bmc.lan", Port: 623, CredentialsSecretRef: secretRef("bmc"), PrivilegeLevel: v2.PrivilegeOperator}
