@@ -35,11 +35,16 @@ type actors struct {
 	asks  bool
 }
 
-// begin lets one act until the end.
+// begin lets one act until the end; one that ends before is told of, and missed by whatever the page does next.
 func (a *actors) begin(run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- run(ctx) }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := run(ctx); ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, "an actor ended:", err)
+		}
+	}()
 	a.stops = append(a.stops, func() { cancel(); <-done })
 }
 
@@ -57,13 +62,7 @@ func (c *cluster) before(t *testing.T, block string) {
 	t.Helper()
 	if strings.Contains(block, "helm install") {
 		dir := t.TempDir()
-		c.actors.begin(func(ctx context.Context) error {
-			err := c.manage(ctx, dir)
-			if ctx.Err() == nil {
-				fmt.Fprintln(os.Stderr, "the manager ended:", err)
-			}
-			return err
-		})
+		c.actors.begin(func(ctx context.Context) error { return c.manage(ctx, dir) })
 	}
 	if strings.Contains(block, "hello.yaml") && !c.actors.asks {
 		c.actors.asks = true
