@@ -2,6 +2,7 @@ package chart_test
 
 import (
 	"maps"
+	"slices"
 
 	"homecluster.dev/autoscaler/sandbox/controlplane/pki"
 )
@@ -116,7 +117,25 @@ func options() []option {
 		choose("networkPolicy.grpcFrom", somePeers).when(setting{"networkPolicy.enable": true}),
 		choose("networkPolicy.metricsFrom", somePeers).when(setting{"networkPolicy.enable": true}),
 	}
-	return append(append(all, managerOptions()...), autoscalerOptions()...)
+	return slices.Concat(all, managerOptions(), autoscalerOptions(), observerOptions())
+}
+
+func observerOptions() []option {
+	const o = "powerObserver."
+	on := setting{o + "enable": true}
+	return []option{
+		choose(o+"enable", true),
+		choose(o+"image.repository", "registry.lan:5000/observer").when(on),
+		choose(o+"image.tag", "v9.9.9").when(on),
+		choose(o+"image.digest", someDigest).when(on),
+		choose(o+"image.pullPolicy", "Always", "Never").when(on),
+		choose(o+"secrets", []any{"worker-01-bmc", "plug.lan"}).when(on),
+		choose(o+"resources", someResources).when(on),
+		choose(o+"affinity", someAffinity).when(on),
+		choose(o+"nodeSelector", someLabels).when(on),
+		choose(o+"tolerations", []any{}, someTolerations).when(on),
+		choose(o+"hostNetwork", true).when(on),
+	}
 }
 
 func managerOptions() []option {

@@ -34,6 +34,11 @@ control-plane: controller-manager
 app.kubernetes.io/component: cluster-autoscaler
 {{- end -}}
 
+{{- define "homelab-autoscaler.observerSelector" -}}
+{{ include "homelab-autoscaler.identity" . }}
+app.kubernetes.io/component: power-observer
+{{- end -}}
+
 {{- define "homelab-autoscaler.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/name: {{ include "homelab-autoscaler.name" . }}
