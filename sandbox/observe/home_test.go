@@ -1,0 +1,237 @@
+package observe_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/config"
+	"homecluster.dev/autoscaler/internal/observer"
+	"homecluster.dev/autoscaler/sandbox/bmc"
+	"homecluster.dev/autoscaler/sandbox/controlplane"
+	"homecluster.dev/autoscaler/sandbox/house"
+	"homecluster.dev/autoscaler/sandbox/machineroom"
+)
+
+func TestMain(m *testing.M) { house.Main(m, 10) }
+
+const (
+	claim = "asked"
+	// late is the window of a boot that must not run out of it.
+	late = 10 * time.Minute
+	// switchSecret has what the machine's controller knows us by.
+	switchSecret = "switch"
+	// account is the observer's.
+	account = "power-observer"
+)
+
+// home is a machine whose controller is read; its Jobs work the machine past it, so that only readings lie.
+type home struct {
+	*house.Home
+	panel *bmc.Panel
+	// unread stops the observer.
+	unread func()
+	mu     sync.Mutex
+	log    []string
+}
+
+// pace is quick, for machines that boot in no time.
+func pace() observer.Pace {
+	return observer.Pace{Interval: 2 * time.Second, LeastGap: 500 * time.Millisecond, FollowUp: 1200 * time.Millisecond,
+		LongestPause: 8 * time.Second, Lockout: 3 * time.Minute, Steady: 200 * time.Millisecond, Refresh: 4 * time.Second}
+}
+
+// move makes a home with a manager and an observer.
+func move(t *testing.T, hs *house.House, temperament machineroom.Temperament, slot func(*v2.NodeSpec, *machineroom.Metal)) *home {
+	t.Helper()
+	h := &home{unread: func() {}}
+	h.Home = hs.Home(t, house.Options{Temperament: temperament, Slot: func(spec *v2.NodeSpec, metal *machineroom.Metal) {
+		if slot != nil {
+			slot(spec, metal)
+		}
+		h.wire(t, spec, metal)
+	}})
+	h.Policy.PowerConflict, h.Policy.ClockSkew = 3*time.Second, time.Second
+	data, err := h.panel.Secret()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: switchSecret, Namespace: h.Namespace}, Data: data})
+	h.Manage(h.ControlPlane.Config())
+	return h
+}
+
+// wire gives the machine a controller, and its slot the declaration of it.
+func (h *home) wire(t *testing.T, spec *v2.NodeSpec, metal *machineroom.Metal) {
+	t.Helper()
+	panel, err := bmc.Wire(t.Context(), metal, bmc.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(panel.Close)
+	host, port, err := net.SplitHostPort(panel.Address(bmc.IPMI))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.ParseInt(port, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.panel = panel
+	spec.Power = &v2.PowerSwitch{IPMI: &v2.IPMISwitch{Address: host, Port: int32(number), CredentialsSecretRef: v2.SecretReference{Name: switchSecret}}}
+}
+
+// observe starts an observer as its ServiceAccount, with the rules of the manifests, and those Secrets.
+func (h *home) observe(secrets ...string) {
+	h.T.Helper()
+	reach := h.admit(secrets...)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	log := funcr.New(func(prefix, text string) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.log = append(h.log, prefix+" "+text)
+	}, funcr.Options{LogTimestamp: true, Verbosity: 1})
+	go func() {
+		done <- observer.Serve(ctx, reach, config.Observer{Namespace: h.Namespace, Address: config.Off}, pace(), log)
+	}()
+	h.unread = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			h.T.Errorf("the observer ended: %v", err)
+		}
+		if h.T.Failed() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			for _, line := range h.log {
+				h.T.Log(line)
+			}
+		}
+	})
+	h.T.Cleanup(func() { h.unread() })
+}
+
+// admit makes the observer's ServiceAccount with its rights, and answers its way to the API server.
+func (h *home) admit(secrets ...string) *rest.Config {
+	h.T.Helper()
+	root, err := controlplane.RepositoryRoot()
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "config/rbac/observer/role.yaml"))
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	role := &rbacv1.Role{}
+	if err := yaml.UnmarshalStrict(text, role); err != nil {
+		h.T.Fatal(err)
+	}
+	role.ObjectMeta = metav1.ObjectMeta{Name: account, Namespace: h.Namespace}
+	if len(secrets) > 0 {
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: secrets, Verbs: []string{"get"}})
+	}
+	h.Create(&corev1.ServiceAccount{ObjectMeta: role.ObjectMeta}, role, &rbacv1.RoleBinding{
+		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: h.Namespace}},
+	})
+	reach := rest.CopyConfig(h.ControlPlane.Config())
+	reach.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + h.Namespace + ":" + account,
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + h.Namespace, "system:authenticated"}}
+	return reach
+}
+
+// lie changes how the controller lies.
+func (h *home) lie(lies bmc.Lies) {
+	h.T.Helper()
+	if err := h.panel.SetLies(bmc.IPMI, lies); err != nil {
+		h.T.Fatal(err)
+	}
+}
+
+// boot asks for the machine and waits until it serves.
+func (h *home) boot() {
+	h.T.Helper()
+	h.Ask(claim, late)
+	h.untilSlot("serving", func(s *v2.Node) bool { return s.Status.Phase == v2.SlotReady })
+}
+
+// untilSlot waits until the slot is as it shall be.
+func (h *home) untilSlot(what string, is func(*v2.Node) bool) *v2.Node {
+	h.T.Helper()
+	var slot *v2.Node
+	h.Eventually(what, func(ctx context.Context) string {
+		var err error
+		slot, err = h.Slot(ctx)
+		switch {
+		case err != nil:
+			return err.Error()
+		case slot == nil:
+			return "the slot is gone"
+		case !is(slot):
+			s := slot.Status
+			return fmt.Sprintf("the slot is %s, power %s (%s), reading %+v, digest %+v", s.Phase, s.PowerState, s.PowerSource, s.PowerReading, s.LastClaim)
+		}
+		return ""
+	})
+	return slot
+}
+
+// untilRead waits until the reading is that, with these words in it.
+func (h *home) untilRead(state v2.PowerState, words ...string) *v2.Node {
+	h.T.Helper()
+	return h.untilSlot(fmt.Sprintf("a reading of %s %v", state, words), func(s *v2.Node) bool {
+		r := s.Status.PowerReading
+		return r != nil && r.State == state && contains(r.Message, words)
+	})
+}
+
+// untilRests waits until the claim has completed and nothing is owed for it.
+func (h *home) untilRests() *v2.Node {
+	h.T.Helper()
+	slot := h.untilSlot("resting", func(s *v2.Node) bool {
+		d := s.Status.LastClaim
+		return s.Status.Phase == v2.SlotOff && len(s.Finalizers) == 0 && d != nil && d.Name == claim && d.Phase == v2.ClaimCompleted
+	})
+	if h.IsOn() {
+		h.T.Error("the slot rests, and by its power log the machine is on")
+	}
+	off := h.Await(machineroom.PoweredOff)
+	if said := slot.Status.LastShutdownTime; said == nil || off.Time.After(said.Add(time.Second)) {
+		h.T.Errorf("the slot believed off at %v, the power went at %v", said, off.Time)
+	}
+	return slot
+}
+
+// stays looks on for a while, in which something must hold of the slot.
+func (h *home) stays(what string, d time.Duration, holds func(*v2.Node) bool) {
+	h.T.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		slot, err := h.Slot(h.T.Context())
+		if err != nil || slot == nil {
+			h.T.Fatalf("the slot is %v, %v", slot, err)
+		}
+		if !holds(slot) {
+			h.Tell()
+			h.T.Fatalf("%s: not any more: %+v", what, slot.Status)
+		}
+	}
+}
+
+func conflict(slot *v2.Node) bool {
+	return meta.IsStatusConditionTrue(slot.Status.Conditions, v2.ConditionPowerConflict)
+}
