@@ -33,7 +33,7 @@ const (
 // BenchmarkBesideHungSwitches measures every call, and the decision that a reconcile takes, by turns alone and with an
 // observer in this very process all of whose controllers hang. At home it is a process of its own.
 func BenchmarkBesideHungSwitches(b *testing.B) {
-	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	silent, err := (&net.ListenConfig{}).ListenPacket(b.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}

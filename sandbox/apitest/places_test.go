@@ -87,12 +87,6 @@ func below(p place) []place {
 	return found
 }
 
-// full is the object of a kind that says everything it can, in a namespace; the first of fulls.
-func full(t *testing.T, kind, namespace string) *unstructured.Unstructured {
-	t.Helper()
-	return fulls(t, kind, namespace)[0]
-}
-
 // fulls are the objects of a kind that say everything together. Of slots there are several, of different names: one has
 // one power switch.
 func fulls(t *testing.T, kind, namespace string) []*unstructured.Unstructured {

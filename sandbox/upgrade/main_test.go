@@ -122,7 +122,7 @@ func (h *home) rollOut(ctx context.Context) {
 	_ = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var list appsv1.DeploymentList
 		if h.client.List(ctx, &list) != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // asked again
 		}
 		for i := range list.Items {
 			d := &list.Items[i]
