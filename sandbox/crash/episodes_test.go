@@ -52,8 +52,8 @@ func failedBoot() episode {
 				g.Timeouts.StartupJob, g.Timeouts.Registration, g.Timeouts.ReadinessGate = house.Seconds(40), house.Seconds(1), house.Seconds(1)
 			},
 		},
-		before:  home.unhook,
-		begin:   func(h home) { h.Ask(claimName, 0) },
+		before: home.unhook,
+		begin:  func(h home) { h.Ask(claimName, 0) },
 		ended: func(h home, ctx context.Context) string {
 			return first(h.hasEnded(ctx, claimName, v2.ClaimFailed, v2.ReasonStartupJobFailed), h.isOff(ctx))
 		},

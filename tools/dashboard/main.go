@@ -55,7 +55,7 @@ func build() *dashboard.DashboardBuilder {
 			Query(dashboard.StringOrMap{String: cog.ToPtr("label_values(homelab_autoscaler_leader, namespace)")}).
 			Refresh(dashboard.VariableRefreshOnTimeRangeChanged)).
 		WithVariable(dashboard.NewQueryVariableBuilder("group").Label("Group").Datasource(source()).
-			Query(dashboard.StringOrMap{String: cog.ToPtr(`label_values(homelab_autoscaler_group_slots{`+operators+`}, group)`)}).
+			Query(dashboard.StringOrMap{String: cog.ToPtr(`label_values(homelab_autoscaler_group_slots{` + operators + `}, group)`)}).
 			Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Multi(true).IncludeAll(true))
 	now(b)
 	machines(b)
