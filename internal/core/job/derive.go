@@ -41,11 +41,12 @@ func PodSpec(slot *v2.Node, op v2.Operation, p policy.Policy) v2.MinimalPodSpec 
 	} else {
 		d.shutdown(timeout)
 	}
+	d.add("--ok="+strings.Join(d.ok, ","), "--termination-log="+corev1.TerminationMessagePathDefault)
 	return v2.MinimalPodSpec{
 		Image:           p.PowerImage,
 		ImagePullPolicy: corev1.PullIfNotPresent, // a switch has to work while the internet does not
 		Command:         []string{"power"},
-		Args:            append(d.args, "--ok="+strings.Join(d.ok, ","), "--termination-log="+corev1.TerminationMessagePathDefault),
+		Args:            literal(d.args),
 		Volumes:         d.volumes,
 		// A broadcast does not leave a pod's own network.
 		HostNetwork:        op == v2.OperationStartup && power.WakeOnLAN != nil,
@@ -65,7 +66,24 @@ func Derived(slot *v2.Node, op v2.Operation, p policy.Policy) string {
 	if own.Image != "" || spec.Image == "" {
 		return ""
 	}
-	return strings.Join(append(spec.Command, spec.Args...), " ")
+	return single.Replace(strings.Join(append(spec.Command, spec.Args...), " "))
+}
+
+// A kubelet takes $(NAME) for a variable, of which every container has some, and $$ for one dollar sign. doubled writes a
+// text so that the program gets it as it is; ${token}, which means nothing to a kubelet, stays easy to read. single is its
+// reverse.
+var (
+	doubled = strings.NewReplacer("${", "${", "$", "$$")
+	single  = strings.NewReplacer("$$", "$")
+)
+
+// literal are arguments that a kubelet hands on as they are given here.
+func literal(args []string) []string {
+	var written []string
+	for _, arg := range args {
+		written = append(written, doubled.Replace(arg))
+	}
+	return written
 }
 
 // Report is what is derived from a slot's switch, or nil where nothing is.

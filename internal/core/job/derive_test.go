@@ -175,3 +175,23 @@ func TestADerivedCommandEndsWithinItsJob(t *testing.T) {
 		}
 	}
 }
+
+func TestAKubeletHandsOnWhatASwitchSaysAsItIs(t *testing.T) {
+	// What a kubelet makes of an argument: two dollar signs are one, and no variable is left to be read.
+	kubelet := strings.NewReplacer("$$", "$", "$(", "a variable: ")
+	for _, command := range []string{"echo $(KUBERNETES_SERVICE_HOST)", "kill $$", "$$(", "$$${token} 5$", "price $ä"} {
+		slot := &v2.Node{Spec: v2.NodeSpec{Power: &v2.PowerSwitch{SSH: &v2.SSHSwitch{Address: "a", Command: command}}}}
+		written := PodSpec(slot, v2.OperationShutdown, policy.Default()).Args[2]
+		want := "--ssh-command=" + command
+		if got := kubelet.Replace(written); got != want {
+			t.Errorf("of %q, written as %q, the program gets %q", command, written, got)
+		}
+		if shown := Derived(slot, v2.OperationShutdown, policy.Default()); !strings.Contains(shown, want+" ") {
+			t.Errorf("%q is shown as %q", command, shown)
+		}
+	}
+	token := v2.PowerSwitch{HTTP: &v2.HTTPSwitch{PowerOn: &v2.HTTPRequest{URL: "http://plug/${token}"}}}
+	if got := PodSpec(&v2.Node{Spec: v2.NodeSpec{Power: &token}}, v2.OperationStartup, policy.Default()).Args[1]; got != "--http-on=http://plug/${token}" {
+		t.Errorf("a placeholder is written as %s", got)
+	}
+}
