@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -53,19 +52,6 @@ func TestTheProgramIsStatic(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("power: %.1f MB", float64(info.Size())/1e6)
-}
-
-// The last stage of the image has no shell, no root and the program in its path.
-func TestTheImageIsTheProgramAlone(t *testing.T) {
-	text, err := os.ReadFile("../../build/power/Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, image, found := strings.Cut(string(text), "\nFROM scratch\n")
-	want := "COPY --from=build /out/ /\nENV PATH=/usr/local/bin\nUSER 65532:65532\nENTRYPOINT [\"/usr/local/bin/power\"]\n"
-	if !found || image != want {
-		t.Errorf("the image is %q", image)
-	}
 }
 
 // BenchmarkColdStart says what one start costs, from the fork to the exit, and how often that of a program that does
