@@ -66,6 +66,8 @@ func fateOf(slot *v2.Node, claims []*v2.NodeClaim, kubeNode *corev1.Node) Fate {
 	on := facts.Power(kubeNode, facts.Reading{}) == facts.On
 	down, begun := reversing(slot, claims)
 	cordoned := kubeNode != nil && kubeNode.Annotations[v2.AnnotationCordoned] != ""
+	// A machine that is nobody's is drained before its first Job, and owes no claim anything.
+	down = down || slot.Status.Unclaimed != nil && cordoned
 	live := facts.NewestLive(claims)
 	switch {
 	case down && begun:

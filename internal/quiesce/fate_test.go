@@ -69,6 +69,12 @@ func TestTheFateOfAMachineIsTold(t *testing.T) {
 			Fate{Says: left, Underway: true}},
 		"being switched off": {Pool{Claims: []*v2.NodeClaim{claim(v2.ClaimReady, deleted, withJob)}, KubeNodes: []*corev1.Node{ready("True", true)}},
 			Fate{Says: going, Underway: true}},
+		"being drained as nobody's": {Pool{Slots: []*v2.Node{slot(func(s *v2.Node) {
+			s.Status.Unclaimed = &v2.UnclaimedRecord{}
+		})}, KubeNodes: []*corev1.Node{ready("True", true)}}, Fate{Says: left, Underway: true, Uncordon: true}},
+		"nobody's, and not yet drained": {Pool{Slots: []*v2.Node{slot(func(s *v2.Node) {
+			s.Status.Unclaimed = &v2.UnclaimedRecord{}
+		})}, KubeNodes: []*corev1.Node{ready("True", false)}}, Fate{Says: stays}},
 		"being switched off as nobody's": {Pool{Slots: []*v2.Node{slot(func(s *v2.Node) {
 			s.Status.Unclaimed = &v2.UnclaimedRecord{Jobs: []v2.JobRecord{{Operation: v2.OperationShutdown}}}
 		})}, KubeNodes: []*corev1.Node{ready("True", true)}}, Fate{Says: going, Underway: true}},
