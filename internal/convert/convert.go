@@ -115,13 +115,8 @@ func (c *converter) document(document *yaml.Node, write func(any) error) error {
 	if root.Kind != yaml.MappingNode {
 		return fmt.Errorf("line %d: it is no object", root.Line)
 	}
-	if items := value(root, "items"); items != nil && strings.HasSuffix(text(root, "kind"), "List") {
-		for _, item := range items.Content {
-			if err := c.document(item, write); err != nil {
-				return err
-			}
-		}
-		return nil
+	if items := value(root, "items"); items != nil && isList(root) {
+		return c.list(root, items, write)
 	}
 	if text(root, "apiVersion") == From {
 		c.object(root)
@@ -130,6 +125,30 @@ func (c *converter) document(document *yaml.Node, write func(any) error) error {
 		block(root)
 	}
 	return write(document)
+}
+
+// isList is whether an object is kubectl's list, or one of ours. Another kind whose name ends so may be an object like any.
+func isList(root *yaml.Node) bool {
+	kind := text(root, "kind")
+	return kind == "List" || strings.HasPrefix(text(root, "apiVersion"), ourPrefix) && strings.HasSuffix(kind, "List")
+}
+
+// list converts what is in a list. Items of a list of one kind need not repeat what the list says of them.
+func (c *converter) list(root, items *yaml.Node, write func(any) error) error {
+	if items.Kind != yaml.SequenceNode && !isNull(items) {
+		return fmt.Errorf("line %d: the items of a list are none", items.Line)
+	}
+	kind := strings.TrimSuffix(text(root, "kind"), "List")
+	for _, item := range items.Content {
+		if kind != "" && item.Kind == yaml.MappingNode && value(item, "kind") == nil && value(item, "apiVersion") == nil {
+			put(item, "kind", kind)
+			put(item, "apiVersion", text(root, "apiVersion"))
+		}
+		if err := c.document(item, write); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // object converts an object of v1alpha1 in place.
@@ -145,6 +164,7 @@ func (c *converter) object(root *yaml.Node) {
 	c.converted++
 	value(root, "apiVersion").Value = v2.GroupVersion.String()
 	o.tidyMetadata()
+	o.quoteMetadata()
 	o.dropIntent()
 	o.dropStatus()
 	if o.kind == "Node" {

@@ -73,10 +73,11 @@ func golden(t *testing.T, file, got string) {
 
 func TestWhatIsNoManifestIsRefused(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
-		"no YAML":       {"a: [", "reading document 1: yaml: line 1: did not find expected node content"},
-		"no object":     {"kind: Group\n---\n- a list\n", "converting document 2: line 3: it is no object"},
-		"a merge":       {"a: &a {b: c}\nd:\n  <<: *a\n", "converting document 1: line 3: the merge key << is not understood: write out what it merges"},
-		"a billion lol": {laughs(), "converting document 1: line 1: its aliases make it too large"},
+		"no YAML":           {"a: [", "reading document 1: yaml: line 1: did not find expected node content"},
+		"no object":         {"kind: Group\n---\n- a list\n", "converting document 2: line 3: it is no object"},
+		"a list of nothing": {"kind: List\napiVersion: v1\nitems: none\n", "converting document 1: line 3: the items of a list are none"},
+		"a merge":           {"a: &a {b: c}\nd:\n  <<: *a\n", "converting document 1: line 3: the merge key << is not understood: write out what it merges"},
+		"a billion lol":     {laughs(), "converting document 1: line 1: its aliases make it too large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := Manifests(strings.NewReader(test.in))
@@ -104,5 +105,44 @@ func TestNothingComesOfNothing(t *testing.T) {
 		if err != nil || len(result.YAML) > 0 || result.Converted != 0 || result.Faulty() {
 			t.Errorf("of %q comes %q, %v", in, result.YAML, err)
 		}
+	}
+}
+
+func TestListsAreTakenApartWhereTheyAreLists(t *testing.T) {
+	for name, test := range map[string]struct {
+		in, want  string
+		converted int
+	}{
+		"items that leave out what their list says": {
+			"apiVersion: infra.homecluster.dev/v1alpha1\nkind: GroupList\nitems:\n- metadata:\n    name: a\n",
+			"apiVersion: infra.homecluster.dev/v2alpha1\nkind: Group\nmetadata:\n  name: a\n", 1},
+		"an object of another kind that is called a list": {
+			"apiVersion: net.example.com/v1\nkind: AllowList\nmetadata:\n  name: a\nitems:\n  - from: b\n",
+			"apiVersion: net.example.com/v1\nkind: AllowList\nmetadata:\n  name: a\nitems:\n  - from: b\n", 0},
+		"a list that is empty": {"apiVersion: v1\nkind: List\nitems: null\n", "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := Manifests(strings.NewReader(test.in))
+			if err != nil || result.Converted != test.converted {
+				t.Errorf("%d converted, %v", result.Converted, err)
+			}
+			if diff := cmp.Diff(test.want, string(result.YAML)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatTheAPIServerTakesForNoStringIsQuotedInMetadata(t *testing.T) {
+	const in = "apiVersion: infra.homecluster.dev/v1alpha1\nkind: Group\nmetadata:\n  name: on\n  labels:\n    group: 1\n    rack: a\n" +
+		"  annotations:\n    infra.homecluster.dev/hold: true\n"
+	const want = "apiVersion: infra.homecluster.dev/v2alpha1\nkind: Group\nmetadata:\n  name: \"on\"\n  labels:\n    group: \"1\"\n    rack: a\n" +
+		"  annotations:\n    infra.homecluster.dev/hold: \"true\"\n"
+	result, err := Manifests(strings.NewReader(in))
+	if err != nil || result.Faulty() || len(result.Notes) != 3 {
+		t.Errorf("%v, %v", result.Notes, err)
+	}
+	if diff := cmp.Diff(want, string(result.YAML)); diff != "" {
+		t.Error(diff)
 	}
 }

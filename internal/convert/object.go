@@ -74,6 +74,21 @@ func (o *object) tidyMetadata() {
 	}
 }
 
+// quoteMetadata makes strings of what the API server takes for none: the name on, the label group: 1, the annotation hold: true.
+func (o *object) quoteMetadata() {
+	scalar := schema.Schema{"type": "string"}
+	for _, key := range []string{"name", "namespace"} {
+		if v := value(o.metadata, key); v != nil {
+			o.fit("metadata."+key, v, scalar)
+		}
+	}
+	for _, key := range []string{"labels", "annotations"} {
+		if v := value(o.metadata, key); v != nil {
+			o.fit("metadata."+key, v, schema.Schema{"additionalProperties": scalar})
+		}
+	}
+}
+
 // dropFinalizers takes off those of 0.1: nobody would ever take them off again.
 func (o *object) dropFinalizers() {
 	finalizers := value(o.metadata, "finalizers")
