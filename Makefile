@@ -28,7 +28,7 @@ demo: ## Show a pool go 0 -> 2 -> 0 on a real control plane and simulated machin
 	cd sandbox && go run ./cmd/sandbox demo $(ARGS)
 
 .PHONY: test
-test: verify unit alerts-test image-test image sandbox-test ## Run everything that CI runs
+test: verify unit alerts-test image-test image sandbox-test ## Run everything that CI runs but make docs, which needs npm
 
 .PHONY: unit
 unit: ## Run the tests of the main module, which need nothing and are fast
