@@ -77,6 +77,8 @@ type memory struct {
 	result Result
 	// said is the last state that was understood; empty: none, or before this process.
 	said v2.PowerState
+	// since is when that was first heard, or, while nothing was understood, when asking began; saved or not.
+	since metav1.Time
 }
 
 // remember begins with what the slot holds, if it is of the same switch.
@@ -84,7 +86,7 @@ func remember(held *v2.PowerReading, source string) memory {
 	if held == nil || held.Source != source {
 		return memory{}
 	}
-	m := memory{saved: held}
+	m := memory{saved: held, since: held.Since}
 	if held.State != v2.PowerUnknown {
 		m.said = held.State
 	}
@@ -104,8 +106,8 @@ const maxMessage = 1024
 func (m memory) reading(a answer, source string) *v2.PowerReading {
 	at := metav1.NewTime(a.at.UTC().Truncate(time.Second))
 	r := &v2.PowerReading{State: a.state, Since: at, ObservedAt: at, Source: source, Message: a.why}
-	if m.saved != nil && (a.state == v2.PowerUnknown || m.said == "" || m.said == a.state) {
-		r.Since = m.saved.Since
+	if !m.since.IsZero() && (a.state == v2.PowerUnknown || m.said == "" || m.said == a.state) {
+		r.Since = m.since
 	}
 	if runes := []rune(r.Message); len(runes) > maxMessage {
 		r.Message = string(runes[:maxMessage])
@@ -132,9 +134,10 @@ func (m memory) save(r *v2.PowerReading, result Result) memory {
 }
 
 // heard notes what was understood, saved or not.
-func (m memory) heard(state v2.PowerState) memory {
-	if state != v2.PowerUnknown {
-		m.said = state
+func (m memory) heard(r *v2.PowerReading) memory {
+	m.since = r.Since
+	if r.State != v2.PowerUnknown {
+		m.said = r.State
 	}
 	return m
 }

@@ -34,8 +34,8 @@ func TestSinceIsWhenTheSwitchWasFirstHeardToSaySo(t *testing.T) {
 		"the same again":           {remember(held(v2.PowerOff, time.Hour, time.Minute), source), v2.PowerOff, time.Hour},
 		"it turned":                {remember(held(v2.PowerOn, time.Hour, time.Minute), source), v2.PowerOff, 0},
 		"it does not answer: the time of before stays":     {remember(held(v2.PowerOn, time.Hour, time.Minute), source), v2.PowerUnknown, time.Hour},
-		"it says the same as before it did not answer":     {unknown.heard(v2.PowerOff), v2.PowerOff, time.Hour},
-		"it says the opposite of before it did not answer": {unknown.heard(v2.PowerOn), v2.PowerOff, 0},
+		"it says the same as before it did not answer":     {unknown.heard(held(v2.PowerOff, time.Hour, time.Hour)), v2.PowerOff, time.Hour},
+		"it says the opposite of before it did not answer": {unknown.heard(held(v2.PowerOn, time.Hour, time.Hour)), v2.PowerOff, 0},
 		"nobody knows what it said before":                 {unknown, v2.PowerOff, time.Hour},
 		"another switch":                                   {remember(held(v2.PowerOff, time.Hour, time.Minute), "ipmi 10.0.0.6:623"), v2.PowerOff, 0},
 	}

@@ -95,7 +95,7 @@ func (l *line) round(ctx context.Context) {
 	l.mu.Unlock()
 
 	began := l.o.Clock.Now()
-	a, asked := l.ask(ctx, now.slot)
+	a, asked := l.ask(ctx, now)
 	took := l.o.Clock.Now().Sub(began)
 	if ctx.Err() != nil {
 		return // the answer only says that nobody waited for it
@@ -130,7 +130,7 @@ func (l *line) judge(now asking, a answer, asked bool) (reading *v2.PowerReading
 	}
 	reading = l.memory.reading(a, switches.Source(now.slot.Spec.Power))
 	worth = l.memory.worthSaving(reading, a.result, l.plan.failed, now.urgent, l.o.Pace.Refresh)
-	l.memory = l.memory.heard(a.state)
+	l.memory = l.memory.heard(reading)
 	return reading, worth
 }
 
@@ -148,16 +148,16 @@ func (l *line) save(ctx context.Context, now asking, reading *v2.PowerReading, r
 }
 
 // ask asks the switch; false: it was not asked, because it would only turn the same password away again.
-func (l *line) ask(ctx context.Context, slot *v2.Node) (a answer, asked bool) {
+func (l *line) ask(ctx context.Context, now asking) (a answer, asked bool) {
 	a = answer{at: l.o.Clock.Now(), state: v2.PowerUnknown}
-	opened, err := l.o.Open(ctx, slot)
+	opened, err := l.o.Open(ctx, now.slot)
 	if err != nil {
 		return a.failed(err), true
 	}
 	if l.locked(opened.Version) {
 		return a, false
 	}
-	leave, err := l.o.addresses.enter(ctx, switches.Source(slot.Spec.Power))
+	leave, err := l.o.addresses.enter(ctx, switches.Source(now.slot.Spec.Power))
 	if err != nil {
 		return a, false
 	}
@@ -167,7 +167,7 @@ func (l *line) ask(ctx context.Context, slot *v2.Node) (a answer, asked bool) {
 	if err == nil && l.differs(state) {
 		state, err = l.again(ctx, opened.Switch, state)
 	}
-	l.lock(opened.Version, err)
+	l.lock(now, opened.Version, err)
 	switch {
 	case errors.Is(err, errFlaps):
 		a.result, a.why = Flapped, err.Error()
@@ -239,9 +239,13 @@ func (l *line) locked(version string) bool {
 }
 
 // lock notes credentials that were turned away: a BMC locks the account of who tries again and again.
-func (l *line) lock(version string, err error) {
+// Of a switch that was declared anew meanwhile it says nothing.
+func (l *line) lock(now asking, version string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.declared != now.declared {
+		return
+	}
 	l.refused, l.lockedUntil = "", time.Time{}
 	if errors.Is(err, power.ErrCredentials) {
 		l.refused, l.lockedUntil = version, l.o.Clock.Now().Add(l.o.Pace.Lockout)

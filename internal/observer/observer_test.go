@@ -2,6 +2,7 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -274,6 +275,49 @@ func TestAnotherSwitchBeginsAnew(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		b.expect(len(b.asked["a"]), before+2)
 		b.expect(b.saved["a"][len(b.saved["a"])-1], "on at 30m0s since 30m0s ")
+	})
+}
+
+func TestAPasswordThatAFormerSwitchRefusesIsTriedAtTheNewOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := true
+		b := newBench(t, func(string) (power.State, error) {
+			if !slow {
+				return power.On, nil
+			}
+			time.Sleep(5 * time.Second)
+			return "", power.ErrCredentials
+		})
+		defer b.stop()
+		b.Tell(slotAt("a", "wrong-bmc"), Changed)
+		time.Sleep(time.Second)
+		slow = false
+		b.Tell(slotAt("a", "bmc-a"), Changed) // while the wrong one is being asked
+		time.Sleep(10 * time.Second)
+		b.expect(b.asked["a"], seconds(0, 5, 7))
+		b.expect(b.saved["a"], []string{"on at 5s since 5s "})
+	})
+}
+
+func TestAChangeIsDatedByWhenItWasHeardEvenIfItCouldNotBeSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		state := power.On
+		b := newBench(t, func(string) (power.State, error) { return state, nil })
+		defer b.stop()
+		save, down := b.Save, false
+		b.Save = func(ctx context.Context, slot *v2.Node, r *v2.PowerReading) error {
+			if down {
+				return errors.New("the API server is away")
+			}
+			return save(ctx, slot, r)
+		}
+		b.Tell(slotAt("a", "bmc-a"), Changed)
+		time.Sleep(30 * time.Second)
+		state, down = power.Off, true
+		time.Sleep(time.Minute)
+		down = false
+		time.Sleep(time.Minute)
+		b.expect(b.saved["a"], []string{"on at 0s since 0s ", "off at 2m4s since 1m2s "})
 	})
 }
 
