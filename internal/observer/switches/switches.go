@@ -63,22 +63,31 @@ func Secrets(s *v2.PowerSwitch) []string {
 			names = append(names, ref.Name)
 		}
 	}
-	ca := func(tls *v2.SwitchTLS) {
-		if tls != nil {
-			add(tls.CASecretRef)
-		}
-	}
 	switch Protocol(s) {
 	case "ipmi":
 		add(&s.IPMI.CredentialsSecretRef)
 	case "redfish":
 		add(&s.Redfish.CredentialsSecretRef)
-		ca(s.Redfish.TLS)
 	case "http":
 		add(s.HTTP.CredentialsSecretRef)
-		ca(s.HTTP.TLS)
 	}
+	add(authority(s))
 	return names
+}
+
+// authority is the Secret with the certificates that the switch's own is verified with; nil: none is named.
+func authority(s *v2.PowerSwitch) *v2.SecretReference {
+	var tls *v2.SwitchTLS
+	switch Protocol(s) {
+	case "redfish":
+		tls = s.Redfish.TLS
+	case "http":
+		tls = s.HTTP.TLS
+	}
+	if tls == nil {
+		return nil
+	}
+	return tls.CASecretRef
 }
 
 // Credentials are the contents of Secrets, by name.
@@ -86,6 +95,9 @@ type Credentials map[string]map[string][]byte
 
 // New makes the switch. Nothing is sent yet; the error is about what was declared, or about the credentials.
 func New(s *v2.PowerSwitch, c Credentials) (power.Switch, error) {
+	if ca := authority(s); ca != nil && len(c[ca.Name]["ca.crt"]) == 0 {
+		return nil, fmt.Errorf("%w: Secret %s has no ca.crt", power.ErrCredentials, ca.Name)
+	}
 	switch Protocol(s) {
 	case "ipmi":
 		return c.ipmi(s.IPMI)

@@ -1,6 +1,7 @@
 package switches
 
 import (
+	"encoding/pem"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,9 @@ func plugAt(url string) *v2.HTTPSwitch {
 }
 
 func TestWhatASwitchIsReadBy(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	authorities := map[string][]byte{"ca.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
 	tests := map[string]struct {
 		declared         *v2.PowerSwitch
 		protocol, source string
@@ -45,7 +49,7 @@ func TestWhatASwitchIsReadBy(t *testing.T) {
 			if diff := cmp.Diff([]any{test.protocol != "", test.protocol, test.source, test.secrets}, got); diff != "" {
 				t.Error(diff)
 			}
-			made, err := New(test.declared, Credentials{})
+			made, err := New(test.declared, Credentials{"ca": authorities, "bmc": authorities})
 			if (err == nil) != (test.protocol != "") || errors.Is(err, power.ErrUnreadable) != (test.protocol == "") {
 				t.Fatalf("the switch is %v, %v", made, err)
 			}
@@ -92,5 +96,18 @@ func TestAPasswordThatIPMIHasNoRoomForIsSaidWithoutIt(t *testing.T) {
 		Credentials{"mine": {"username": []byte("admin"), "password": []byte(long)}})
 	if !errors.Is(err, power.ErrCredentials) || strings.Contains(err.Error(), "geheim") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// As the Job's program has it: an authority that is not there is not replaced by those that everybody trusts.
+func TestAnAuthorityThatIsNamedMustBeThere(t *testing.T) {
+	tls := &v2.SwitchTLS{CASecretRef: ref("ca")}
+	plug := plugAt("https://plug.lan")
+	plug.TLS = tls
+	for _, declared := range []*v2.PowerSwitch{{HTTP: plug}, {Redfish: &v2.RedfishSwitch{URL: "https://bmc.lan", TLS: tls}}} {
+		_, err := New(declared, Credentials{"ca": {"tls.crt": []byte("pem")}})
+		if !errors.Is(err, power.ErrCredentials) || !strings.Contains(err.Error(), "Secret ca has no ca.crt") {
+			t.Errorf("the error is %v", err)
+		}
 	}
 }
