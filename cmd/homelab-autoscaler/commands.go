@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -59,7 +61,7 @@ func flagsFor(name, about string) *options {
 }
 
 func (o *options) reaches(namespace string) {
-	o.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, else the service account of the pod)")
+	o.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, else the service account of the pod, else ~/.kube/config)")
 	o.StringVar(&o.namespace, "namespace", namespace, "`namespace` of the operator")
 }
 
@@ -81,11 +83,20 @@ func (o *options) parse(args []string, s streams) (code int, done bool) {
 
 // reach says how to reach the cluster.
 func (o *options) reach() (*rest.Config, error) {
-	kubeconfig := o.kubeconfig
-	if kubeconfig == "" {
-		kubeconfig = config.Process().Getenv("KUBECONFIG")
+	process := config.Process()
+	return config.Config{Kubeconfig: cmp.Or(o.kubeconfig, process.Getenv("KUBECONFIG"), kubectls(process))}.RestConfig()
+}
+
+// kubectls is the file that kubectl reads where nobody names one, if there is one; in a pod there is the service account.
+func kubectls(process config.Environment) string {
+	if process.Getenv("KUBERNETES_SERVICE_HOST") != "" {
+		return ""
 	}
-	return config.Config{Kubeconfig: kubeconfig}.RestConfig()
+	file := filepath.Join(process.Getenv("HOME"), ".kube", "config")
+	if _, err := process.ReadFile(file); err != nil {
+		return ""
+	}
+	return file
 }
 
 // defaultNamespace is where the guides install the operator.

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -68,6 +70,31 @@ func TestACommandUsedWrongSaysSo(t *testing.T) {
 			code, out, complaints := outcome(t, test.args...)
 			if code != test.code || out != "" || complaints != "homelab-autoscaler: "+test.want+"\n" {
 				t.Errorf("exit code %d, output %q, complaints %q", code, out, complaints)
+			}
+		})
+	}
+}
+
+func TestACommandReachesTheClusterThatKubectlReaches(t *testing.T) {
+	home := t.TempDir()
+	const nobody = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}], users: [{name: u, user: {}}]}`
+	if err := os.MkdirAll(filepath.Join(home, ".kube"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".kube", "config"), []byte(nobody), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ env, want string }{
+		"on a person's computer": {"", "the API server at http://127.0.0.1:1 does not answer"},
+		"in a pod":               {"KUBERNETES_SERVICE_HOST=127.0.0.1", "service account"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := exec.CommandContext(t.Context(), binary, "preflight")
+			command.Env = []string{"HOME=" + home, "PATH=/nowhere", "KUBERNETES_SERVICE_PORT=1", test.env}
+			out, err := command.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), test.want) {
+				t.Errorf("got %v and %s, want %s", err, out, test.want)
 			}
 		})
 	}
