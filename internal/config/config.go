@@ -44,7 +44,7 @@ type Config struct {
 	StartTimeout time.Duration
 	// JobPriorityClass is the PriorityClass of the Jobs that switch machines; empty: the cluster's default.
 	JobPriorityClass string
-	// PowerImage is the image of the program power, for slots that declare their switch.
+	// PowerImage is the image of the program power, for slots that declare their switch; empty: the one of the manager's version.
 	PowerImage string
 	// Log says what is logged and how.
 	Log Log
@@ -144,8 +144,8 @@ func (c *Config) flags(level *string) *flag.FlagSet {
 		"how long to wait at the start for an API server that answers, serves our kinds and grants our rights")
 	flags.StringVar(&c.JobPriorityClass, "job-priority-class", "",
 		"`name` of the PriorityClass of the Jobs that switch machines; without it the cluster's default")
-	flags.StringVar(&c.PowerImage, "power-image", policy.DefaultPowerImage,
-		"`image` of the program power, which works the switches that slots declare in spec.power")
+	flags.StringVar(&c.PowerImage, "power-image", "",
+		"`image` of the program power, which works the switches that slots declare in spec.power (default: "+policy.PowerRepository+" of the manager's own version)")
 	flags.StringVar(level, "log-level", *level, "least `level` to log: debug, info, warn or error")
 	flags.StringVar(&c.Log.Format, "log-format", "text", "`format` of the log: text or json")
 	flags.BoolVar(&c.Version, "version", false, "print the version and exit")
@@ -231,7 +231,7 @@ func (c *Config) validRest() error {
 	if faults := validation.IsDNS1123Subdomain(c.JobPriorityClass); c.JobPriorityClass != "" && len(faults) > 0 {
 		return fmt.Errorf("--job-priority-class %q is not a PriorityClass's name: %s", c.JobPriorityClass, faults[0])
 	}
-	if c.PowerImage == "" || strings.ContainsFunc(c.PowerImage, unicode.IsSpace) {
+	if strings.ContainsFunc(c.PowerImage, unicode.IsSpace) {
 		return fmt.Errorf("--power-image %q is not an image like %s", c.PowerImage, policy.DefaultPowerImage)
 	}
 	if !slices.Contains([]string{"text", "json"}, c.Log.Format) {

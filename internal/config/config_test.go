@@ -33,7 +33,6 @@ func TestParse(t *testing.T) {
 		Webhook:        Webhook{Address: ":9443", Configuration: "homelab-autoscaler", Service: "homelab-autoscaler-webhook"},
 		TLS:            TLS{Secret: "homelab-autoscaler-certs"},
 		LeaderElection: LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
-		PowerImage:     "homecluster.dev/power:latest",
 		Log:            Log{Level: slog.LevelInfo, Format: "text"},
 	}
 	with := func(change func(*Config)) Config {

@@ -100,7 +100,7 @@ func New(reach *rest.Config, c config.Config, o Options) (*Manager, error) {
 		m.policy = *o.Policy
 	}
 	m.policy.JobPriorityClass = c.JobPriorityClass
-	m.policy.PowerImage = cmp.Or(c.PowerImage, m.policy.PowerImage)
+	m.policy.PowerImage = cmp.Or(c.PowerImage, powerImage(version, m.policy.PowerImage))
 	if err := m.policy.Validate(); err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}

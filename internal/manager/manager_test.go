@@ -115,6 +115,36 @@ func TestAPolicyThatCannotBeIsRefused(t *testing.T) {
 	}
 }
 
+func TestTheImageOfThePowerJobsIsOfTheManagersRelease(t *testing.T) {
+	for name, test := range map[string]struct{ release, base, want string }{
+		"a release":                    {"0.2.3", policy.DefaultPowerImage, "homecluster.dev/power:0.2.3"},
+		"no release":                   {"", policy.DefaultPowerImage, "homecluster.dev/power:latest"},
+		"a policy with one of its own": {"0.2.3", "registry.lan/power:1", "registry.lan/power:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := powerImage(test.release, test.base); got != test.want {
+				t.Errorf("it is %s, want %s", got, test.want)
+			}
+		})
+	}
+	defer func(of string) { version = of }(version)
+	version = "0.2.3"
+	reach, c := nowhere()
+	for told, want := range map[string]string{"": "homecluster.dev/power:0.2.3", "registry.lan/power:2": "registry.lan/power:2"} {
+		c.PowerImage = told
+		m, err := New(reach, c, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.close(); err != nil {
+			t.Error(err)
+		}
+		if m.policy.PowerImage != want {
+			t.Errorf("told %q, the manager takes %s, want %s", told, m.policy.PowerImage, want)
+		}
+	}
+}
+
 func TestReadiness(t *testing.T) {
 	var r readiness
 	probe := func() (int, string) {

@@ -1,6 +1,10 @@
 package manager
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+
+	"homecluster.dev/autoscaler/internal/core/policy"
+)
 
 // version is set by the linker in a release.
 var version string
@@ -23,4 +27,13 @@ func Version() string {
 		}
 	}
 	return "devel"
+}
+
+// powerImage is the image of the program power that is of the same release as the manager: both are built with one tag,
+// which is the release. It is the policy's where that names another than the default, or the manager is no release.
+func powerImage(release, base string) string {
+	if release == "" || base != policy.DefaultPowerImage {
+		return base
+	}
+	return policy.PowerRepository + ":" + release
 }

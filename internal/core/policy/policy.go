@@ -91,12 +91,15 @@ type Policy struct {
 	// cluster a Job without one waits for the very room that the machine it should wake would bring.
 	JobPriorityClass string
 	// PowerImage is the image of the program power, which works the switches that slots declare (default
-	// homecluster.dev/power:latest). Slots with pod specs of their own name their images themselves.
+	// homecluster.dev/power:latest; a manager that is a release takes the one of its version). Slots with pod specs of their own name their images themselves.
 	PowerImage string
 }
 
-// DefaultPowerImage is the image of the program power where the manager is told no other.
-const DefaultPowerImage = "homecluster.dev/power:latest"
+// PowerRepository is where the images of the program power are.
+const PowerRepository = "homecluster.dev/power"
+
+// DefaultPowerImage is the image of the program power where nobody knows of a version.
+const DefaultPowerImage = PowerRepository + ":latest"
 
 // Longest is the most that a group or a claim can ask for one duration. Admission refuses more; what was stored before it
 // did counts as this much, so that no sum of durations can overflow.
