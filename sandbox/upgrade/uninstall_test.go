@@ -31,17 +31,24 @@ metadata: {name: c, labels: {group: pool, infra.homecluster.dev/node: m}, finali
 spec: {slotRef: {name: m}, request: {call: Create, group: pool}}
 `
 
+// No kubelet is here to run the hook.
+func TestWhenTheHookCannotRunThereIsAnotherWay(t *testing.T) {
+	page, h := readGuide(t, "uninstall.md"), newHome(t)
+	h.inUse(t)
+	if out, code := h.sh(t, "helm uninstall homelab-autoscaler --timeout 3s -n "+namespace); code == 0 {
+		t.Fatalf("Helm did not wait for the hook:\n%s", out)
+	}
+	if left := h.must(t, "kubectl get deployments -n "+namespace+" -o name"); !strings.Contains(left, "homelab-autoscaler-controller-manager") {
+		t.Errorf("Helm gave up, and left\n%s", left)
+	}
+	h.must(t, page.blocks("When the Job cannot run", "sh")[0])
+	h.nothingIsStuck(t)
+}
+
 // The hook is run with its own arguments and its own rights, by a stand-in for a kubelet.
 func TestHelmUninstallLeavesNothingThatIsStuck(t *testing.T) {
 	page, h := readGuide(t, "uninstall.md"), newHome(t)
-	h.must(t, "helm install homelab-autoscaler charts/homelab-autoscaler -n "+namespace+" --create-namespace")
-	h.must(t, "kubectl wait --for=condition=Established crd/nodes.infra.homecluster.dev crd/nodeclaims.infra.homecluster.dev crd/groups.infra.homecluster.dev")
-	if err := os.WriteFile(filepath.Join(h.dir, "pool.yaml"), []byte(inUse), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h.must(t, "kubectl apply -n "+namespace+" -f pool.yaml")
-	h.must(t, "kubectl patch nodeclaim c -n "+namespace+` --subresource=status --type=merge -p '{"status":{"phase":"ready"}}'`)
-
+	h.inUse(t)
 	told := make(chan string, 1)
 	go func() { told <- h.runHook(t) }()
 	blocks := page.blocks("Uninstall the release", "sh")
@@ -53,15 +60,33 @@ func TestHelmUninstallLeavesNothingThatIsStuck(t *testing.T) {
 			t.Errorf("the hook does not say %q:\n%s", want, said)
 		}
 	}
+	h.nothingIsStuck(t)
+	h.must(t, blocks[1])
+	if out := h.must(t, "kubectl get namespaces -o name"); strings.Contains(out, namespace) {
+		t.Errorf("the namespace is still there:\n%s", out)
+	}
+}
+
+// inUse installs the chart, and a machine that is in use.
+func (h *home) inUse(t *testing.T) {
+	t.Helper()
+	h.must(t, "helm install homelab-autoscaler charts/homelab-autoscaler -n "+namespace+" --create-namespace")
+	h.must(t, "kubectl wait --for=condition=Established crd/nodes.infra.homecluster.dev crd/nodeclaims.infra.homecluster.dev crd/groups.infra.homecluster.dev")
+	if err := os.WriteFile(filepath.Join(h.dir, "pool.yaml"), []byte(inUse), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.must(t, "kubectl apply -n "+namespace+" -f pool.yaml")
+	h.must(t, "kubectl patch nodeclaim c -n "+namespace+` --subresource=status --type=merge -p '{"status":{"phase":"ready"}}'`)
+}
+
+// nothingIsStuck says whether the release is gone, and its kinds' objects are left without a finalizer.
+func (h *home) nothingIsStuck(t *testing.T) {
+	t.Helper()
 	if left := h.must(t, "kubectl get nodeclaim,nodes.infra.homecluster.dev -n "+namespace+" -o jsonpath='{.items[*].metadata.name} {.items[*].metadata.finalizers}'"); left != "c m " {
 		t.Errorf("the definitions are kept, and of their objects is left %q", left)
 	}
 	if left := h.must(t, "kubectl get deployments,roles,rolebindings,jobs -n "+namespace+" -o name"); strings.Contains(left, "homelab") {
 		t.Errorf("of the release is left\n%s", left)
-	}
-	h.must(t, blocks[1])
-	if out := h.must(t, "kubectl get namespaces -o name"); strings.Contains(out, namespace) {
-		t.Errorf("the namespace is still there:\n%s", out)
 	}
 }
 
