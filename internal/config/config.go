@@ -6,9 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,12 +71,6 @@ type LeaderElection struct {
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// Log is the log's least level and its format, text or json.
-type Log struct {
-	Level  slog.Level
-	Format string
-}
-
 // ErrHelp is the answer to -h: the usage has to be printed, and nothing is wrong.
 var ErrHelp = flag.ErrHelp
 
@@ -96,8 +88,8 @@ func Parse(args []string, env Environment) (Config, error) {
 	if flags.NArg() > 0 {
 		return Config{}, fmt.Errorf("unexpected argument %q: everything is told by flags, see --help", flags.Arg(0))
 	}
-	if err := c.Log.Level.UnmarshalText([]byte(level)); err != nil {
-		return Config{}, fmt.Errorf("--log-level %q is not one of debug, info, warn, error", level)
+	if err := c.Log.take(level); err != nil {
+		return Config{}, err
 	}
 	c.Kubeconfig = cmp.Or(c.Kubeconfig, env.Getenv("KUBECONFIG"))
 	if c.Namespace == "" {
@@ -146,15 +138,17 @@ func (c *Config) flags(level *string) *flag.FlagSet {
 		"`name` of the PriorityClass of the Jobs that switch machines; without it the cluster's default")
 	flags.StringVar(&c.PowerImage, "power-image", "",
 		"`image` of the program power, which works the switches that slots declare in spec.power (default: "+policy.PowerRepository+" of the manager's own version)")
-	flags.StringVar(level, "log-level", *level, "least `level` to log: debug, info, warn or error")
-	flags.StringVar(&c.Log.Format, "log-format", "text", "`format` of the log: text or json")
+	c.Log.flags(flags, level)
 	flags.BoolVar(&c.Version, "version", false, "print the version and exit")
 	return flags
 }
 
 // validate answers the first fault: a person mends one at a time.
 func (c *Config) validate() error {
-	for _, check := range []func() error{c.validNamespace, c.validAddresses, c.GRPC.Validate, c.validPorts, c.validLease, c.validRest} {
+	if err := validNamespace(c.Namespace); err != nil {
+		return err
+	}
+	for _, check := range []func() error{c.validAddresses, c.GRPC.Validate, c.validPorts, c.validLease, c.validRest} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -162,12 +156,12 @@ func (c *Config) validate() error {
 	return nil
 }
 
-func (c *Config) validNamespace() error {
-	if c.Namespace == "" {
+func validNamespace(namespace string) error {
+	if namespace == "" {
 		return errors.New("no namespace to serve: pass --namespace or set POD_NAMESPACE (in a pod it is read from the service account)")
 	}
-	if faults := validation.IsDNS1123Label(c.Namespace); len(faults) > 0 {
-		return fmt.Errorf("--namespace %q is not a namespace's name: %s", c.Namespace, faults[0])
+	if faults := validation.IsDNS1123Label(namespace); len(faults) > 0 {
+		return fmt.Errorf("--namespace %q is not a namespace's name: %s", namespace, faults[0])
 	}
 	return nil
 }
@@ -234,10 +228,7 @@ func (c *Config) validRest() error {
 	if strings.ContainsFunc(c.PowerImage, unicode.IsSpace) {
 		return fmt.Errorf("--power-image %q is not an image like %s", c.PowerImage, policy.DefaultPowerImage)
 	}
-	if !slices.Contains([]string{"text", "json"}, c.Log.Format) {
-		return fmt.Errorf("--log-format %q is not text or json", c.Log.Format)
-	}
-	return nil
+	return c.Log.validate()
 }
 
 // oneLine puts a parser's complaint on one line.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -31,8 +30,8 @@ func ParseObserver(args []string, env Environment) (Observer, error) {
 	if flags.NArg() > 0 {
 		return Observer{}, fmt.Errorf("unexpected argument %q: everything is told by flags, see --help", flags.Arg(0))
 	}
-	if err := o.Log.Level.UnmarshalText([]byte(level)); err != nil {
-		return Observer{}, fmt.Errorf("--log-level %q is not one of debug, info, warn, error", level)
+	if err := o.Log.take(level); err != nil {
+		return Observer{}, err
 	}
 	o.Kubeconfig = cmp.Or(o.Kubeconfig, env.Getenv("KUBECONFIG"))
 	o.Namespace = cmp.Or(o.Namespace, env.namespace())
@@ -58,13 +57,12 @@ func (o *Observer) flags(level *string) *flag.FlagSet {
 	flags.StringVar(&o.Namespace, "namespace", "", "`namespace` whose slots are read (default: $POD_NAMESPACE, else the service account's)")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, else the service account of the pod)")
 	flags.StringVar(&o.Address, "bind-address", ":8081", "`address` of /metrics, /healthz and /readyz, in plaintext; 0 serves none")
-	flags.StringVar(level, "log-level", *level, "least `level` to log: debug, info, warn or error")
-	flags.StringVar(&o.Log.Format, "log-format", "text", "`format` of the log: text or json")
+	o.Log.flags(flags, level)
 	return flags
 }
 
 func (o *Observer) validate() error {
-	if err := (&Config{Namespace: o.Namespace}).validNamespace(); err != nil {
+	if err := validNamespace(o.Namespace); err != nil {
 		return err
 	}
 	if o.Address != Off {
@@ -72,8 +70,5 @@ func (o *Observer) validate() error {
 			return fmt.Errorf("--bind-address %q is not an address like :8081 or 127.0.0.1:8081: %w", o.Address, err)
 		}
 	}
-	if !slices.Contains([]string{"text", "json"}, o.Log.Format) {
-		return fmt.Errorf("--log-format %q is not text or json", o.Log.Format)
-	}
-	return nil
+	return o.Log.validate()
 }
