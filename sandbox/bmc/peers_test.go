@@ -25,6 +25,7 @@ import (
 	"homecluster.dev/autoscaler/internal/power"
 	"homecluster.dev/autoscaler/internal/power/cli"
 	"homecluster.dev/autoscaler/internal/power/process"
+	"homecluster.dev/autoscaler/sandbox/bmc/openipmi"
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
 
@@ -167,25 +168,14 @@ func (b *bench) openIPMI() (port, credentials string) {
 	simulator := tool(b.t, "ipmi_sim", "openipmi")
 	folder := b.t.TempDir()
 	port = freePort(b.t)
-	lan := b.write(folder, "lan.conf", fmt.Sprintf(`name "m"
-set_working_mc 0x20
-  startlan 1
-    addr 127.0.0.1 %s
-    priv_limit admin
-    allowed_auths_user none md2 md5 straight
-    allowed_auths_operator none md2 md5 straight
-    allowed_auths_admin none md2 md5 straight
-    guid a123456789abcdefa123456789abcdef
-  endlan
-  chassis_control "%s"
-  user 2 true "admin" "secret" admin 10 none md2 md5 straight
-`, port, b.peer()))
-	emulation := b.write(folder, "bmc.emu", "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\n"+
-		"sel_enable 0x20 1000 0x0a\nmc_enable 0x20\n")
+	arguments, err := openipmi.Write(folder, port, b.peer())
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	credentials = b.t.TempDir()
 	b.write(credentials, "username", "admin")
 	b.write(credentials, "password", "secret")
-	b.start(simulator, "-n", "-c", lan, "-f", emulation, "-s", folder)
+	b.start(simulator, arguments...)
 	return port, credentials
 }
 

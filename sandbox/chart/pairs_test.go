@@ -71,7 +71,9 @@ func (c *cluster) runs(t *testing.T, deployment *unstructured.Unstructured) {
 	template := typed[appsv1.Deployment](t, deployment).Spec.Template
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "try", Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec}
 	pod.Spec.ServiceAccountName = "" // it exists only where the chart is installed
-	pod.Spec.HostNetwork = false
+	if strings.HasSuffix(deployment.GetName(), "-power-observer") {
+		pod.Spec.HostNetwork = false
+	}
 	_, err := c.clients.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{
 		DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
 	})

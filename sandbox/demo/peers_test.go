@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/sandbox/bmc/openipmi"
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
 
@@ -92,15 +93,9 @@ func openIPMI(t *testing.T, simulator, machine string) string {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	write := func(name, text string, mode os.FileMode) string {
-		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	chassis := filepath.Join(folder, "chassis")
 	// What the simulator asks is answered by this test binary, as the power command of the machine room.
-	chassis := write("chassis", fmt.Sprintf(`#!/bin/sh
+	script := fmt.Sprintf(`#!/bin/sh
 power() { MACHINEROOM_POWER_COMMAND=1 %s "$1" --url %s; }
 case "$*" in
   "get power") case "$(power status)" in *"power on"*) echo power:1 ;; *) echo power:0 ;; esac ;;
@@ -109,23 +104,15 @@ case "$*" in
   "set shutdown 1") power soft ;;
   *) exit 1 ;;
 esac
-`, self, machine), 0o700)
-	lan := write("lan.conf", fmt.Sprintf(`name "m"
-set_working_mc 0x20
-  startlan 1
-    addr 127.0.0.1 %s
-    priv_limit admin
-    allowed_auths_user none md2 md5 straight
-    allowed_auths_operator none md2 md5 straight
-    allowed_auths_admin none md2 md5 straight
-    guid a123456789abcdefa123456789abcdef
-  endlan
-  chassis_control "%s"
-  user 2 true "admin" "secret" admin 10 none md2 md5 straight
-`, port, chassis), 0o600)
-	emulation := write("bmc.emu", "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\n"+
-		"sel_enable 0x20 1000 0x0a\nmc_enable 0x20\n", 0o600)
-	command := exec.CommandContext(context.WithoutCancel(t.Context()), simulator, "-n", "-c", lan, "-f", emulation, "-s", folder)
+`, self, machine)
+	if err := os.WriteFile(chassis, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	arguments, err := openipmi.Write(folder, port, chassis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), simulator, arguments...)
 	// Its children die with it.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }

@@ -44,6 +44,28 @@ func (h *Home) Eventually(what string, missing func(context.Context) string) {
 	}
 }
 
+// UntilSlot waits until the machine's slot is as it shall be, and answers it.
+func (h *Home) UntilSlot(what string, is func(*v2.Node) bool) *v2.Node {
+	h.T.Helper()
+	var slot *v2.Node
+	h.Eventually(what, func(ctx context.Context) string {
+		var err error
+		slot, err = h.Slot(ctx)
+		switch {
+		case err != nil:
+			return err.Error()
+		case slot == nil:
+			return "the slot is gone"
+		case !is(slot):
+			s := slot.Status
+			return fmt.Sprintf("the slot is %s, power %s (%s), reading %+v, digest %+v, finalizers %v",
+				s.Phase, s.PowerState, s.PowerSource, s.PowerReading, s.LastClaim, slot.Finalizers)
+		}
+		return ""
+	})
+	return slot
+}
+
 // Tell logs what happened: the machine's power log, the manager's writes and events, and what the managers logged.
 func (h *Home) Tell() {
 	h.T.Helper()

@@ -167,34 +167,13 @@ func (h *home) lie(lies bmc.Lies) {
 func (h *home) boot() {
 	h.T.Helper()
 	h.Ask(claim, late)
-	h.untilSlot("serving", func(s *v2.Node) bool { return s.Status.Phase == v2.SlotReady })
-}
-
-// untilSlot waits until the slot is as it shall be.
-func (h *home) untilSlot(what string, is func(*v2.Node) bool) *v2.Node {
-	h.T.Helper()
-	var slot *v2.Node
-	h.Eventually(what, func(ctx context.Context) string {
-		var err error
-		slot, err = h.Slot(ctx)
-		switch {
-		case err != nil:
-			return err.Error()
-		case slot == nil:
-			return "the slot is gone"
-		case !is(slot):
-			s := slot.Status
-			return fmt.Sprintf("the slot is %s, power %s (%s), reading %+v, digest %+v", s.Phase, s.PowerState, s.PowerSource, s.PowerReading, s.LastClaim)
-		}
-		return ""
-	})
-	return slot
+	h.UntilSlot("serving", func(s *v2.Node) bool { return s.Status.Phase == v2.SlotReady })
 }
 
 // untilRead waits until the reading is that, with these words in it.
 func (h *home) untilRead(state v2.PowerState, words ...string) *v2.Node {
 	h.T.Helper()
-	return h.untilSlot(fmt.Sprintf("a reading of %s %v", state, words), func(s *v2.Node) bool {
+	return h.UntilSlot(fmt.Sprintf("a reading of %s %v", state, words), func(s *v2.Node) bool {
 		r := s.Status.PowerReading
 		return r != nil && r.State == state && contains(r.Message, words)
 	})
@@ -203,7 +182,7 @@ func (h *home) untilRead(state v2.PowerState, words ...string) *v2.Node {
 // untilRests waits until the claim has completed and nothing is owed for it.
 func (h *home) untilRests() *v2.Node {
 	h.T.Helper()
-	slot := h.untilSlot("resting", func(s *v2.Node) bool {
+	slot := h.UntilSlot("resting", func(s *v2.Node) bool {
 		d := s.Status.LastClaim
 		return s.Status.Phase == v2.SlotOff && len(s.Finalizers) == 0 && d != nil && d.Name == claim && d.Phase == v2.ClaimCompleted
 	})

@@ -60,7 +60,7 @@ func readings() map[string]scenario {
 				h.untilRead(v2.PowerOn)
 				h.lie(bmc.Lies{WrongState: true})
 				h.untilRead(v2.PowerOff)
-				h.untilSlot("a conflict", conflict)
+				h.UntilSlot("a conflict", conflict)
 				h.stays("a machine that serves", 3*time.Second, func(s *v2.Node) bool { return s.Status.Phase == v2.SlotReady && conflict(s) })
 				// Nor does it end a shutdown that the machine ignored.
 				h.TakeBack(claim)
@@ -70,7 +70,7 @@ func readings() map[string]scenario {
 					h.T.Errorf("the kubeNode is there: %t, the machine on: %t, %v", there, h.IsOn(), err)
 				}
 				h.lie(bmc.Lies{})
-				h.untilSlot("no conflict", func(s *v2.Node) bool { return !conflict(s) })
+				h.UntilSlot("no conflict", func(s *v2.Node) bool { return !conflict(s) })
 				h.untilRests()
 			},
 		},
@@ -127,7 +127,7 @@ func readings() map[string]scenario {
 				h.observe(switchSecret)
 				h.Ask(claim, late)
 				h.untilRead(v2.PowerOn)
-				h.untilSlot("on by its switch", func(s *v2.Node) bool {
+				h.UntilSlot("on by its switch", func(s *v2.Node) bool {
 					return s.Status.Phase == v2.SlotBooting && s.Status.PowerState == v2.PowerOn && s.Status.PowerSource == v2.PowerSourceOutOfBand
 				})
 				h.TakeBack(claim)
@@ -143,9 +143,9 @@ func readings() map[string]scenario {
 				h.observe(switchSecret)
 				h.untilRead(v2.PowerOff)
 				h.Press(machineroom.ActionOn)
-				h.untilSlot("unclaimed", func(s *v2.Node) bool { return s.Status.Unclaimed != nil })
+				h.UntilSlot("unclaimed", func(s *v2.Node) bool { return s.Status.Unclaimed != nil })
 				h.Await(machineroom.PoweredOff)
-				h.untilSlot("off", func(s *v2.Node) bool {
+				h.UntilSlot("off", func(s *v2.Node) bool {
 					return s.Status.Unclaimed == nil && s.Status.Phase == v2.SlotOff && s.Status.PowerState == v2.PowerOff
 				})
 			},
@@ -157,11 +157,11 @@ func readings() map[string]scenario {
 				h.Manage(h.ControlPlane.Config())
 				h.observe(switchSecret)
 				h.Ask(claim, late)
-				h.untilSlot("on by its switch", func(s *v2.Node) bool {
+				h.UntilSlot("on by its switch", func(s *v2.Node) bool {
 					return s.Status.PowerState == v2.PowerOn && s.Status.PowerSource == v2.PowerSourceOutOfBand
 				})
 				h.unread()
-				h.untilSlot("unknown", func(s *v2.Node) bool { return s.Status.PowerState == v2.PowerUnknown })
+				h.UntilSlot("unknown", func(s *v2.Node) bool { return s.Status.PowerState == v2.PowerUnknown })
 				if state := h.untilRead(v2.PowerOn).Status.PowerReading.State; state != v2.PowerOn {
 					h.T.Errorf("the reading itself is left alone, and is %s", state)
 				}
@@ -205,7 +205,7 @@ func accesses() map[string]scenario {
 			if err := h.Client.Patch(h.T.Context(), slot, client.MergeFrom(before)); err != nil {
 				h.T.Fatal(err)
 			}
-			h.untilSlot("without a reading", func(s *v2.Node) bool { return s.Status.PowerReading == nil })
+			h.UntilSlot("without a reading", func(s *v2.Node) bool { return s.Status.PowerReading == nil })
 		}},
 	}
 }

@@ -138,7 +138,7 @@ func (h home) comesLate() {
 		h.T.Fatal("the machine went off without an operating system to shut down")
 	}
 	h.Temper(machineroom.Temperament{})
-	h.untilSlot("being seen unclaimed", func(slot *v2.Node) bool { return slot.Status.Unclaimed != nil })
+	h.UntilSlot("being seen unclaimed", func(slot *v2.Node) bool { return slot.Status.Unclaimed != nil })
 	h.Await(machineroom.PoweredOff)
 	h.untilEnded(firstClaim, v2.ClaimFailed, v2.ReasonDeadlineExceeded, 1)
 	h.untilNoKubeNode()

@@ -152,7 +152,7 @@ func (h home) assumedOff() {
 
 	h.Temper(machineroom.Temperament{})
 	h.Await(machineroom.PoweredOff)
-	h.untilSlot("resting", func(slot *v2.Node) bool {
+	h.UntilSlot("resting", func(slot *v2.Node) bool {
 		return slot.Status.Unclaimed == nil && slot.Status.PowerState == v2.PowerOff && len(slot.Finalizers) == 0
 	})
 	h.untilNoKubeNode()

@@ -62,10 +62,10 @@ func (h home) comesBack() {
 
 	h.Temper(machineroom.Temperament{}) // the wait until it comes back is over
 	h.AwaitAfter(off.Seq, machineroom.PoweredOn)
-	h.untilSlot("being seen unclaimed", func(slot *v2.Node) bool { return slot.Status.Unclaimed != nil })
+	h.UntilSlot("being seen unclaimed", func(slot *v2.Node) bool { return slot.Status.Unclaimed != nil })
 	h.untilTold(v2.EventUnclaimedMachine)
 	h.AwaitAfter(off.Seq, machineroom.PoweredOff)
-	h.untilSlot("resting", func(slot *v2.Node) bool {
+	h.UntilSlot("resting", func(slot *v2.Node) bool {
 		return slot.Status.Unclaimed == nil && slot.Status.PowerState == v2.PowerOff && len(slot.Finalizers) == 0
 	})
 	h.untilNoKubeNode()

@@ -208,7 +208,7 @@ func (h home) goesDown() {
 // neverSeen fails unless the machine's reversal ended without any sign of it, after as many tries as there may be.
 func (h home) neverSeen() {
 	h.T.Helper()
-	slot := h.untilSlot("off by assumption", func(slot *v2.Node) bool { return slot.Status.PowerSource == v2.PowerSourceAssumed })
+	slot := h.UntilSlot("off by assumption", func(slot *v2.Node) bool { return slot.Status.PowerSource == v2.PowerSourceAssumed })
 	if slot.Status.PowerState != v2.PowerUnknown {
 		h.T.Errorf("the slot says %s of a machine that nobody saw", slot.Status.PowerState)
 	}

@@ -103,43 +103,22 @@ func (h home) boot(claim string, attempt int32) {
 func (h home) untilReady(claim string, attempt int32) {
 	h.T.Helper()
 	h.untilDigest(claim, v2.ClaimReady, "", attempt)
-	h.untilSlot("serving", func(slot *v2.Node) bool { return slot.Status.Phase == v2.SlotReady })
+	h.UntilSlot("serving", func(slot *v2.Node) bool { return slot.Status.Phase == v2.SlotReady })
 }
 
 // untilEnded waits until a claim has ended so and nothing is owed for it.
 func (h home) untilEnded(claim string, phase v2.ClaimPhase, reason v2.ClaimReason, attempt int32) *v2.Node {
 	h.T.Helper()
 	h.untilDigest(claim, phase, reason, attempt)
-	return h.untilSlot("resting", func(slot *v2.Node) bool { return slot.Status.Phase == v2.SlotOff && len(slot.Finalizers) == 0 })
+	return h.UntilSlot("resting", func(slot *v2.Node) bool { return slot.Status.Phase == v2.SlotOff && len(slot.Finalizers) == 0 })
 }
 
 func (h home) untilDigest(claim string, phase v2.ClaimPhase, reason v2.ClaimReason, attempt int32) {
 	h.T.Helper()
-	h.untilSlot(fmt.Sprintf("claim %s being %s %s in attempt %d", claim, phase, reason, attempt), func(slot *v2.Node) bool {
+	h.UntilSlot(fmt.Sprintf("claim %s being %s %s in attempt %d", claim, phase, reason, attempt), func(slot *v2.Node) bool {
 		digest := slot.Status.LastClaim
 		return digest != nil && digest.Name == claim && digest.Phase == phase && digest.Reason == reason && digest.Attempt == attempt
 	})
-}
-
-// untilSlot waits until the slot is as it shall be.
-func (h home) untilSlot(what string, is func(*v2.Node) bool) *v2.Node {
-	h.T.Helper()
-	var slot *v2.Node
-	h.Eventually(what, func(ctx context.Context) string {
-		var err error
-		slot, err = h.Slot(ctx)
-		switch {
-		case err != nil:
-			return err.Error()
-		case slot == nil:
-			return "the slot is gone"
-		case !is(slot):
-			return fmt.Sprintf("the slot is %s, power %s (%s), digest %+v, finalizers %v",
-				slot.Status.Phase, slot.Status.PowerState, slot.Status.PowerSource, slot.Status.LastClaim, slot.Finalizers)
-		}
-		return ""
-	})
-	return slot
 }
 
 // untilClaim waits until the claim is as it shall be.
