@@ -231,6 +231,39 @@ func (r *run) booted(group string, n int32) (nodes []*pb.ExternalGrpcNode, err e
 	return nodes, nil
 }
 
+// requested is a fresh group of which machines were asked for, and the ids that are listed for them.
+func (r *run) requested(want Pool, n int32) (group string, ids []string, err error) {
+	if group, err = r.pool(want); err != nil {
+		return "", nil, err
+	}
+	ids, err = r.asked(group, n)
+	return group, ids, err
+}
+
+// oneMore asks for a machine of a group that may be scaled: the id that is listed for it, and the target size before.
+func (r *run) oneMore() (group, id string, before int32, err error) {
+	if group, err = r.playground(2); err != nil {
+		return "", "", 0, err
+	}
+	if before, err = r.target(group); err != nil {
+		return "", "", 0, err
+	}
+	ids, err := r.asked(group, 1)
+	if err != nil {
+		return "", "", 0, err
+	}
+	return group, ids[0], before, nil
+}
+
+// running is a fresh group in which machines run, and their nodes.
+func (r *run) running(want Pool, n int32) (group string, nodes []*pb.ExternalGrpcNode, err error) {
+	if group, err = r.pool(want); err != nil {
+		return "", nil, err
+	}
+	nodes, err = r.booted(group, n)
+	return group, nodes, err
+}
+
 // groupOf is the group of a node, as the client hears it.
 func (r *run) groupOf(node *pb.ExternalGrpcNode) (*pb.NodeGroup, error) {
 	answer, err := r.rpc.NodeGroupForNode(r.ctx, &pb.NodeGroupForNodeRequest{Node: node})

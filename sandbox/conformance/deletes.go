@@ -41,11 +41,7 @@ func judgeAbsurdDeletes(r *run) error {
 }
 
 func judgeBatch(r *run) error {
-	group, err := r.pool(Pool{Machines: 2})
-	if err != nil {
-		return err
-	}
-	nodes, err := r.booted(group, 2)
+	group, nodes, err := r.running(Pool{Machines: 2}, 2)
 	if err != nil {
 		return err
 	}
@@ -60,11 +56,7 @@ func judgeBatch(r *run) error {
 }
 
 func judgeDelete(r *run) error {
-	group, err := r.pool(Pool{Machines: 2})
-	if err != nil {
-		return err
-	}
-	nodes, err := r.booted(group, 2)
+	group, nodes, err := r.running(Pool{Machines: 2}, 2)
 	if err != nil {
 		return err
 	}
@@ -98,11 +90,7 @@ func judgeDelete(r *run) error {
 }
 
 func judgeTwoDeletes(r *run) error {
-	group, err := r.pool(Pool{Machines: 3})
-	if err != nil {
-		return err
-	}
-	nodes, err := r.booted(group, 3)
+	group, nodes, err := r.running(Pool{Machines: 3}, 3)
 	if err != nil {
 		return err
 	}
@@ -116,29 +104,17 @@ func judgeTwoDeletes(r *run) error {
 }
 
 func judgeUnregistered(r *run) error {
-	group, err := r.playground(2)
+	group, id, before, err := r.oneMore()
 	if err != nil {
 		return err
 	}
-	before, err := r.target(group)
-	if err != nil {
-		return err
-	}
-	ids, err := r.asked(group, 1)
-	if err != nil {
-		return err
-	}
-	r.code("a delete of what never registered", r.remove(group, invented(ids[0], "unregistered")), codes.OK)
+	r.code("a delete of what never registered", r.remove(group, invented(id, "unregistered")), codes.OK)
 	r.targetIs("a delete of what never registered", group, before)
 	return nil
 }
 
 func judgeDeleteFloor(r *run) error {
-	group, err := r.pool(Pool{Machines: 2, MinSize: 1})
-	if err != nil {
-		return err
-	}
-	nodes, err := r.booted(group, 1)
+	group, nodes, err := r.running(Pool{Machines: 2, MinSize: 1}, 1)
 	if err != nil {
 		return err
 	}
@@ -154,11 +130,7 @@ func judgeDeleteFloor(r *run) error {
 }
 
 func judgeHeldDelete(r *run) error {
-	group, err := r.pool(Pool{Machines: 2})
-	if err != nil {
-		return err
-	}
-	nodes, err := r.booted(group, 1)
+	group, nodes, err := r.running(Pool{Machines: 2}, 1)
 	if err != nil {
 		return err
 	}
@@ -179,11 +151,7 @@ func judgeHeldDelete(r *run) error {
 }
 
 func judgeTwoFaced(r *run) error {
-	group, err := r.pool(Pool{Machines: 2})
-	if err != nil {
-		return err
-	}
-	nodes, err := r.booted(group, 2)
+	group, nodes, err := r.running(Pool{Machines: 2}, 2)
 	if err != nil {
 		return err
 	}

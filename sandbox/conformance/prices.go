@@ -119,11 +119,7 @@ func judgeNodePrice(r *run) error {
 			r.differ("%s: eight hours at %s cost %v, %v", client, hourly, price, err)
 		}
 	}
-	unpriced, err := r.pool(Pool{Machines: 1})
-	if err != nil {
-		return err
-	}
-	ids, err := r.asked(unpriced, 1)
+	_, ids, err := r.requested(Pool{Machines: 1}, 1)
 	if err != nil {
 		return err
 	}

@@ -49,22 +49,14 @@ func readCases() []Case {
 }
 
 func judgeCleanup(r *run) error {
-	group, err := r.playground(2)
-	if err != nil {
-		return err
-	}
-	before, err := r.target(group)
-	if err != nil {
-		return err
-	}
-	ids, err := r.asked(group, 1)
+	group, id, before, err := r.oneMore()
 	if err != nil {
 		return err
 	}
 	_, err = r.rpc.Cleanup(r.ctx, &pb.CleanupRequest{})
 	r.code("Cleanup", err, codes.OK)
 	r.targetIs("Cleanup", group, before+1)
-	r.takeBack(group, ids[0], before)
+	r.takeBack(group, id, before)
 	return nil
 }
 

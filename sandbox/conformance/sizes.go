@@ -47,15 +47,7 @@ func judgeAbsurdIncreases(r *run) error {
 }
 
 func judgeIncrease(r *run) error {
-	group, err := r.playground(2)
-	if err != nil {
-		return err
-	}
-	before, err := r.target(group)
-	if err != nil {
-		return err
-	}
-	ids, err := r.asked(group, 1)
+	group, id, before, err := r.oneMore()
 	if err != nil {
 		return err
 	}
@@ -64,11 +56,11 @@ func judgeIncrease(r *run) error {
 	if err != nil {
 		return err
 	}
-	if got := instances[ids[0]].GetInstanceState(); got != pb.InstanceStatus_instanceCreating {
+	if got := instances[id].GetInstanceState(); got != pb.InstanceStatus_instanceCreating {
 		r.differ("a machine just asked for is told as %s", got)
 	}
-	r.groupIs("the invented node of a listed instance", invented(ids[0], "unregistered"), group)
-	r.takeBack(group, ids[0], before)
+	r.groupIs("the invented node of a listed instance", invented(id, "unregistered"), group)
+	r.takeBack(group, id, before)
 	return nil
 }
 
@@ -94,11 +86,7 @@ func judgeWholePool(r *run) error {
 }
 
 func judgeHeldIncrease(r *run) error {
-	group, err := r.pool(Pool{Machines: 2})
-	if err != nil {
-		return err
-	}
-	ids, err := r.asked(group, 1)
+	group, ids, err := r.requested(Pool{Machines: 2}, 1)
 	if err != nil {
 		return err
 	}
@@ -152,11 +140,7 @@ func judgeAbsurdDecreases(r *run) error {
 }
 
 func judgeClamp(r *run) error {
-	group, err := r.pool(Pool{Machines: 3})
-	if err != nil {
-		return err
-	}
-	running, err := r.booted(group, 1)
+	group, running, err := r.running(Pool{Machines: 3}, 1)
 	if err != nil {
 		return err
 	}
@@ -173,11 +157,7 @@ func judgeClamp(r *run) error {
 }
 
 func judgeCommitted(r *run) error {
-	group, err := r.pool(Pool{Machines: 1})
-	if err != nil {
-		return err
-	}
-	ids, err := r.asked(group, 1)
+	group, ids, err := r.requested(Pool{Machines: 1}, 1)
 	if err != nil {
 		return err
 	}
@@ -190,11 +170,8 @@ func judgeCommitted(r *run) error {
 }
 
 func judgeFloor(r *run) error {
-	group, err := r.pool(Pool{Machines: 3, MinSize: 1})
+	group, _, err := r.requested(Pool{Machines: 3, MinSize: 1}, 2)
 	if err != nil {
-		return err
-	}
-	if _, err := r.asked(group, 2); err != nil {
 		return err
 	}
 	r.code("a decrease under the floor", r.decrease(group, -2), codes.FailedPrecondition)

@@ -30,11 +30,7 @@ func trapCases() []Case {
 }
 
 func judgeBootingNode(r *run) error {
-	group, err := r.pool(Pool{Machines: 1})
-	if err != nil {
-		return err
-	}
-	ids, err := r.asked(group, 1)
+	group, ids, err := r.requested(Pool{Machines: 1}, 1)
 	if err != nil {
 		return err
 	}
@@ -71,11 +67,7 @@ func (r *run) belongs(group string, node *pb.ExternalGrpcNode) error {
 }
 
 func judgeUpcoming(r *run) error {
-	group, err := r.pool(Pool{Machines: 1})
-	if err != nil {
-		return err
-	}
-	nodes, err := r.booted(group, 1)
+	group, nodes, err := r.running(Pool{Machines: 1}, 1)
 	if err != nil {
 		return err
 	}
@@ -88,11 +80,7 @@ func judgeUpcoming(r *run) error {
 }
 
 func judgeBounds(r *run) error {
-	group, err := r.pool(Pool{Machines: 3, MinSize: 1})
-	if err != nil {
-		return err
-	}
-	nodes, err := r.booted(group, 2)
+	group, nodes, err := r.running(Pool{Machines: 3, MinSize: 1}, 2)
 	if err != nil {
 		return err
 	}
@@ -115,11 +103,7 @@ func judgeBounds(r *run) error {
 }
 
 func judgeOwnID(r *run) error {
-	group, err := r.pool(Pool{Machines: 1, OwnIDs: true})
-	if err != nil {
-		return err
-	}
-	before, err := r.asked(group, 1)
+	group, before, err := r.requested(Pool{Machines: 1, OwnIDs: true}, 1)
 	if err != nil {
 		return err
 	}
@@ -237,11 +221,7 @@ func judgeErroredDecrease(r *run) error {
 }
 
 func judgeNextMachine(r *run) error {
-	group, err := r.pool(Pool{Machines: 2})
-	if err != nil {
-		return err
-	}
-	ids, err := r.asked(group, 1)
+	group, ids, err := r.requested(Pool{Machines: 2}, 1)
 	if err != nil {
 		return err
 	}
