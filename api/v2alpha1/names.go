@@ -23,6 +23,8 @@ const (
 	AnnotationHoldUntil = "infra.homecluster.dev/hold-until"
 	// AnnotationCordoned on a kubeNode marks a cordon as ours.
 	AnnotationCordoned = "infra.homecluster.dev/cordoned-by"
+	// AnnotationHeld on a kubeNode marks as ours what keeps cluster-autoscaler from giving it back while its slot is held.
+	AnnotationHeld = "infra.homecluster.dev/held-by"
 	// AnnotationCallID on a claim carries the id of the provider call that made it.
 	AnnotationCallID = "infra.homecluster.dev/call-id"
 

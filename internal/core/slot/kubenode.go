@@ -95,12 +95,13 @@ func (r *run) cordon(why string) bool {
 	return true
 }
 
-// showHold keeps the client's hands off a held machine, and gives it back when the hold ends.
+// showHold keeps the client's hands off a held machine, and gives it back once nobody holds it. What a person set so stays.
 func (r *run) showHold() {
 	if r.kubeNode == nil {
 		return
 	}
 	const on = "true"
+	_, ours := r.kubeNode.Annotations[v2.AnnotationHeld]
 	shown := r.kubeNode.Annotations[facts.AnnotationScaleDownDisabled] == on
 	switch {
 	case r.hold.Held && !shown:
@@ -108,9 +109,11 @@ func (r *run) showHold() {
 			r.kubeNode.Annotations = map[string]string{}
 		}
 		r.kubeNode.Annotations[facts.AnnotationScaleDownDisabled] = on
+		r.kubeNode.Annotations[v2.AnnotationHeld] = r.hold.Why
 		r.does = append(r.does, "hold")
-	case !r.hold.Held && shown && r.holdEnds():
+	case !r.hold.Held && ours:
 		delete(r.kubeNode.Annotations, facts.AnnotationScaleDownDisabled)
+		delete(r.kubeNode.Annotations, v2.AnnotationHeld)
 		r.does = append(r.does, "end hold")
 	}
 }
