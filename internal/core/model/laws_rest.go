@@ -80,6 +80,8 @@ func tidy(s *State) string {
 		return "our finalizer on a slot without a machine"
 	case s.KubeNode != nil && s.wanted() != nil && s.KubeNode.Spec.Unschedulable && s.Left[Cordons] == 0 && ours(s):
 		return "our cordon on a machine that serves"
+	case s.KubeNode != nil && s.stands() && s.Group == nil && s.wanted() == nil && s.heard() && ours(s):
+		return "our cordon on a machine that is left on"
 	case s.KubeNode != nil && s.wanted() != nil && !s.held() && s.KubeNode.Annotations[facts.AnnotationScaleDownDisabled] != "":
 		return "a machine that serves and that nobody holds, shown as held"
 	}

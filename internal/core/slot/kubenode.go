@@ -73,17 +73,31 @@ func (r *run) lift(anyCordon bool) {
 	if len(r.kubeNode.Spec.Taints) != before {
 		r.does = append(r.does, "strip leftovers")
 	}
-	_, ours := r.kubeNode.Annotations[v2.AnnotationCordoned]
-	if r.kubeNode.Spec.Unschedulable && (anyCordon || ours || marked) || ours {
-		r.kubeNode.Spec.Unschedulable = false
-		delete(r.kubeNode.Annotations, v2.AnnotationCordoned)
-		r.does = append(r.does, "uncordon")
+	if r.kubeNode.Spec.Unschedulable && (anyCordon || marked) || r.cordonedByUs() {
+		r.uncordon()
 	}
+}
+
+// giveBack lifts our own cordon from a machine that nobody will switch off after all.
+func (r *run) giveBack() {
+	if r.cordonedByUs() {
+		r.uncordon()
+	}
+}
+
+func (r *run) cordonedByUs() bool {
+	return r.kubeNode != nil && r.kubeNode.Annotations[v2.AnnotationCordoned] != ""
+}
+
+func (r *run) uncordon() {
+	r.kubeNode.Spec.Unschedulable = false
+	delete(r.kubeNode.Annotations, v2.AnnotationCordoned)
+	r.does = append(r.does, "uncordon")
 }
 
 // cordon makes the kubeNode unschedulable, marked as ours. It reports whether there was anything to do.
 func (r *run) cordon(why string) bool {
-	if r.kubeNode == nil || r.kubeNode.Spec.Unschedulable && r.kubeNode.Annotations[v2.AnnotationCordoned] != "" {
+	if r.kubeNode == nil || r.kubeNode.Spec.Unschedulable && r.cordonedByUs() {
 		return false
 	}
 	if r.kubeNode.Annotations == nil {

@@ -34,6 +34,9 @@ func unclaimed(r *run) {
 	}
 	r.slotCondition(v2.ConditionUnclaimedMachine, metav1.ConditionTrue, "NoLiveClaim",
 		"on since "+instant(r.slot.Unclaimed.Since.Time)+" with no claim that wants it")
+	if !r.unclaimedOwed() && (r.in.Protected != "" || r.policy.Unclaimed != v2.UnclaimedShutdown) {
+		r.giveBack()
+	}
 	if r.in.Protected != "" && !r.unclaimedOwed() {
 		return
 	}
@@ -98,7 +101,11 @@ func (r *run) adopt() {
 	group := r.in.Slot.Labels[v2.LabelGroup]
 	offerable := r.in.Group != nil && len(r.unfinished()) == 0 &&
 		facts.CoolingOffUntil(r.slot.LastClaim, r.policy, r.in.Now).IsZero()
-	if !offerable || !r.kubeletOn || len(r.gateWaits(r.in.KubeNode)) > 0 {
+	if !offerable || !r.kubeletOn {
+		return
+	}
+	r.lift(false)
+	if r.patched() || len(r.gateWaits(r.in.KubeNode)) > 0 {
 		return
 	}
 	r.act(CreateClaim{Claim: &v2.NodeClaim{
