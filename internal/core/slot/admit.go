@@ -49,11 +49,3 @@ func describeRequest(c *claim) string {
 	}
 	return text + " for group " + c.Spec.Request.Group
 }
-
-// digestBefore is the digest of the episode before this claim's own.
-func (r *run) digestBefore(c *claim) *v2.ClaimDigest {
-	if r.in.Slot == nil || r.in.Slot.Status.LastClaim == nil || r.in.Slot.Status.LastClaim.Name == c.Name {
-		return nil
-	}
-	return r.in.Slot.Status.LastClaim
-}

@@ -1,6 +1,8 @@
 package slot
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -23,10 +25,25 @@ func (r *run) updateDigest() {
 	r.closeVanished()
 }
 
+// tellsOf is whether the digest is of this very claim. A claim that a person, or Git, makes again under its old name is
+// another episode: what it asks for was asked later.
+func tellsOf(digest *v2.ClaimDigest, c *claim) bool {
+	return digest != nil && digest.Name == c.Name &&
+		(digest.RequestedAt == nil || digest.RequestedAt.Time.Equal(facts.RequestedAt(c.NodeClaim)))
+}
+
+// digestBefore is the digest of the episode before this claim's own.
+func (r *run) digestBefore(c *claim) *v2.ClaimDigest {
+	if r.in.Slot == nil || tellsOf(r.in.Slot.Status.LastClaim, c) {
+		return nil
+	}
+	return r.in.Slot.Status.LastClaim
+}
+
 // countEpisode counts an episode in the write that first tells of it: a crash between the claim's status and the slot's
 // must not lose it, or the provider would give the next claim the same name.
 func (r *run) countEpisode(c *claim) {
-	if r.slot.LastClaim == nil || r.slot.LastClaim.Name != c.Name {
+	if !tellsOf(r.slot.LastClaim, c) {
 		r.slot.Episode++
 	}
 	r.slot.Episode = max(r.slot.Episode, c.Spec.Episode)
@@ -36,7 +53,7 @@ func (r *run) countEpisode(c *claim) {
 // must not rewrite the story.
 func (r *run) olderThanDigest(c *claim) bool {
 	digest := r.slot.LastClaim
-	if digest == nil || digest.Name == c.Name || digest.RequestedAt == nil {
+	if digest == nil || tellsOf(digest, c) || digest.RequestedAt == nil {
 		return false
 	}
 	return facts.RequestedAt(c.NodeClaim).Before(digest.RequestedAt.Time)
@@ -78,7 +95,7 @@ func (r *run) digestOf(c *claim) *v2.ClaimDigest {
 // longer does. Only a streak can be told from a first boot that never ran and was not counted.
 func (r *run) forgiven(c *claim) bool {
 	was := r.slot.LastClaim
-	return was != nil && was.Name == c.Name && was.Attempt == 0 && was.Phase == v2.ClaimFailed &&
+	return tellsOf(was, c) && was.Attempt == 0 && was.Phase == v2.ClaimFailed &&
 		c.Status.Phase == v2.ClaimFailed && c.Status.Attempt > 1
 }
 
@@ -88,11 +105,10 @@ func (r *run) closeVanished() {
 	if digest == nil || digest.Phase == v2.ClaimFailed || digest.Phase == v2.ClaimCompleted {
 		return
 	}
-	for _, c := range r.claims {
-		if c.Name == digest.Name {
-			return
-		}
+	if i := slices.IndexFunc(r.claims, func(c *claim) bool { return c.Name == digest.Name }); i < 0 {
+		r.assume(Absence{Kind: KindClaim, Name: digest.Name})
+	} else if tellsOf(digest, r.claims[i]) {
+		return
 	}
-	r.assume(Absence{Kind: KindClaim, Name: digest.Name})
 	digest.Phase, digest.Reason, digest.FinishedAt = v2.ClaimFailed, v2.ReasonDeletedByHand, &r.now
 }

@@ -131,3 +131,51 @@ func TestTheFirstEntrySaysWhoAsked(t *testing.T) {
 		})
 	}
 }
+
+// TestAClaimMadeAgainUnderItsNameIsAnotherEpisode as where Git makes anew, an hour later, what failed and was collected.
+func TestAClaimMadeAgainUnderItsNameIsAnotherEpisode(t *testing.T) {
+	w := newWorld(t)
+	w.settle()
+	for attempt := int32(1); attempt <= 3; attempt++ {
+		c := w.newClaim(toldClaim)
+		w.settle()
+		if c.Status.Attempt != attempt || w.slot.Status.Episode != int64(attempt) {
+			t.Fatalf("attempt %d is counted as %d, in episode %d", attempt, c.Status.Attempt, w.slot.Status.Episode)
+		}
+		w.jobEnds("startup", batchv1.JobFailed, "BackoffLimitExceeded", 1, "no answer")
+		w.settle()
+		w.now = w.now.Add(13 * time.Minute)
+		w.settle()
+		w.jobEnds("shutdown", batchv1.JobComplete, "", 0, "")
+		w.settle()
+		w.now = w.now.Add(2 * time.Minute)
+		w.settle()
+		w.claims, w.jobs = nil, nil
+		w.now = w.now.Add(time.Second)
+		w.settle()
+	}
+	c := w.newClaim(toldClaim)
+	w.settle()
+	if c.Status.Reason != v2.ReasonAttemptLimitExceeded {
+		t.Errorf("the fourth claim is %s (%s): the slot does not cool off", c.Status.Phase, c.Status.Reason)
+	}
+}
+
+// TestTheDigestOfAClaimThatVanishedIsClosed also when another of its name is there by then.
+func TestTheDigestOfAClaimThatVanishedIsClosed(t *testing.T) {
+	w := newWorld(t)
+	w.serves(toldClaim)
+	w.claims, w.kubeNode = nil, nil
+	w.now = w.now.Add(time.Second)
+	w.newClaim(toldClaim)
+	d := w.step()
+	if digest := d.Slot.Status.LastClaim; digest.Phase != v2.ClaimBooting || digest.ReadyAt != nil {
+		t.Errorf("it still tells of the former: %+v", digest)
+	}
+	w.claims = nil
+	w.newClaim(toldClaim)
+	w.slot.Annotations = map[string]string{v2.AnnotationHold: "so that it does not boot"}
+	if digest := w.step().Slot.Status.LastClaim; digest.Phase != v2.ClaimFailed || digest.Reason != v2.ReasonDeletedByHand {
+		t.Errorf("it is %s (%s)", digest.Phase, digest.Reason)
+	}
+}
