@@ -42,7 +42,8 @@ func (n Note) String() string {
 
 // Result is what became of the manifests.
 type Result struct {
-	// YAML are the manifests: those of v1alpha1 converted, all others as they were, lists taken apart.
+	// YAML are the manifests: those of v1alpha1 converted, all others as they were, lists taken apart. What a document says that
+	// holds nothing but comments stands before the one that follows it.
 	YAML []byte
 	// Notes are in the order of the objects.
 	Notes []Note
@@ -60,6 +61,10 @@ const maxNodes = 1_000_000
 
 // Manifests converts a stream of YAML or JSON documents.
 func Manifests(in io.Reader) (Result, error) {
+	read, err := io.ReadAll(in)
+	if err != nil {
+		return Result{}, fmt.Errorf("reading manifests: %w", err)
+	}
 	kinds, err := schema.Ours()
 	if err != nil {
 		return Result{}, err
@@ -71,11 +76,14 @@ func Manifests(in io.Reader) (Result, error) {
 	var out bytes.Buffer
 	to := yaml.NewEncoder(&out)
 	to.SetIndent(2)
-	documents := yaml.NewDecoder(in)
+	documents := yaml.NewDecoder(bytes.NewReader(read))
 	for n := 1; ; n++ {
 		var document yaml.Node
 		err := documents.Decode(&document)
 		if errors.Is(err, io.EOF) {
+			if n == 1 {
+				return Result{YAML: read}, nil // comments, or nothing at all
+			}
 			break
 		}
 		if err != nil {
@@ -90,6 +98,12 @@ func Manifests(in io.Reader) (Result, error) {
 			return Result{}, fmt.Errorf("writing manifests: %w", err)
 		}
 	}
+	if c.loose != "" {
+		if out.Len() == 0 {
+			return Result{YAML: read}, nil
+		}
+		out.WriteString("\n" + c.loose + "\n")
+	}
 	return Result{YAML: out.Bytes(), Notes: c.notes, Converted: c.converted}, nil
 }
 
@@ -97,6 +111,8 @@ type converter struct {
 	schemas   map[string]schema.Schema
 	notes     []Note
 	converted int
+	// loose are the comments that no document has had yet.
+	loose string
 }
 
 // document converts one document, or what is in its list, and writes it.
@@ -110,6 +126,7 @@ func (c *converter) document(document *yaml.Node, write func(any) error) error {
 		root = document.Content[0]
 	}
 	if isNull(root) {
+		c.loose = remarks(c.loose, document.HeadComment, root.HeadComment, root.LineComment, root.FootComment, document.FootComment)
 		return nil
 	}
 	if root.Kind != yaml.MappingNode {
@@ -124,7 +141,13 @@ func (c *converter) document(document *yaml.Node, write func(any) error) error {
 	if root.Style&yaml.FlowStyle != 0 { // JSON
 		block(root)
 	}
+	document.HeadComment, c.loose = remarks(c.loose, document.HeadComment), ""
 	return write(document)
+}
+
+// remarks puts comments one below the other.
+func remarks(comments ...string) string {
+	return strings.Join(slices.DeleteFunc(comments, func(c string) bool { return c == "" }), "\n")
 }
 
 // isList is whether an object is kubectl's list, or one of ours. Another kind whose name ends so may be an object like any.

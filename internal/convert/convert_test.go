@@ -100,11 +100,32 @@ func laughs() string {
 }
 
 func TestNothingComesOfNothing(t *testing.T) {
-	for _, in := range []string{"", "---\n", "# only a comment\n", "null\n"} {
+	for _, in := range []string{"", "---\n", "null\n"} {
 		result, err := Manifests(strings.NewReader(in))
 		if err != nil || len(result.YAML) > 0 || result.Converted != 0 || result.Faulty() {
 			t.Errorf("of %q comes %q, %v", in, result.YAML, err)
 		}
+	}
+}
+
+func TestNoCommentIsLostThatStandsAlone(t *testing.T) {
+	for name, test := range map[string]struct{ in, want string }{
+		"in a file of its own":  {"# nothing here yet\n", "# nothing here yet\n"},
+		"before the first":      {"# ours\n---\n# the pool\n---\nkind: A\n", "# ours\n# the pool\n\nkind: A\n"},
+		"between two":           {"kind: A\n---\n# the pool\n# at home\n---\nkind: B\n", "kind: A\n---\n# the pool\n# at home\n\nkind: B\n"},
+		"behind a list":         {"kind: List\nitems: [{kind: A}]\n---\n---\n# the end\n", "kind: A\n\n# the end\n"},
+		"behind the last":       {"kind: A\n---\n# the end\n", "kind: A\n\n# the end\n"},
+		"where nothing else is": {"---\n# a\n---\n# b\n---\n# c\n", "---\n# a\n---\n# b\n---\n# c\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := Manifests(strings.NewReader(test.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, string(result.YAML)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
