@@ -107,7 +107,7 @@ func autoscaler(s *Snapshot) []Finding {
 func oldOperator(s *Snapshot) []Finding {
 	var found []Finding
 	for _, d := range s.Deployments {
-		if !isOldManager(d) || !running(d) {
+		if !s.isOldManager(d) || !running(d) {
 			continue
 		}
 		says := "An operator of 0.1 runs. Its watches fail as soon as v1alpha1 is no longer served. Stopping it switches no machine off."

@@ -148,6 +148,18 @@ func TestWhatStandsInTheWayIsFound(t *testing.T) {
 			"blocks stored-versions nodes.infra.homecluster.dev", "blocks stored-versions groups.infra.homecluster.dev"}},
 		"an operator of 0.1 beside definitions of 0.2": {[]change{current(), deployed("homelab-autoscaler-controller-manager", "r:5000/homelab-autoscaler:v0.1.22", 1)},
 			Blocked, []string{"blocks old-operator Deployment homelab-autoscaler-system/homelab-autoscaler-controller-manager"}},
+		"an operator by its digest, while v1alpha1 is there": {[]change{old(), deployed("homelab-autoscaler-controller-manager", "r:5000/homelab-autoscaler@sha256:4f2c", 1)},
+			Blocked, []string{"blocks old-operator Deployment homelab-autoscaler-system/homelab-autoscaler-controller-manager",
+				"blocks stored-versions nodes.infra.homecluster.dev", "blocks stored-versions groups.infra.homecluster.dev"}},
+		"an operator by the tag latest, while v1alpha1 is there": {[]change{old(), deployed("homelab-autoscaler-controller-manager", "homelab-autoscaler:latest", 1)},
+			Blocked, []string{"blocks old-operator Deployment homelab-autoscaler-system/homelab-autoscaler-controller-manager",
+				"blocks stored-versions nodes.infra.homecluster.dev", "blocks stored-versions groups.infra.homecluster.dev"}},
+		"an operator of 0.1 by its tag and its digest": {[]change{current(), deployed("homelab-autoscaler-controller-manager", "homelab-autoscaler:0.1.22@sha256:1", 1)},
+			Blocked, []string{"blocks old-operator Deployment homelab-autoscaler-system/homelab-autoscaler-controller-manager"}},
+		"an operator by its digest, with nothing of 0.1 left": {[]change{current(), deployed("homelab-autoscaler-controller-manager", "homelab-autoscaler@sha256:1", 1)},
+			Ready, nil},
+		"an operator of 0.2 while v1alpha1 is there": {[]change{old(), deployed("homelab-autoscaler-controller-manager", "homelab-autoscaler:v0.2.3", 1)},
+			Blocked, []string{"blocks stored-versions nodes.infra.homecluster.dev", "blocks stored-versions groups.infra.homecluster.dev"}},
 		"a Deployment of 0.1 that cannot become one of 0.2": {[]change{old(), deployed("homelab-autoscaler-controller-manager", "x", 0), deployed("homelab-autoscaler-cluster-autoscaler", "x", 0),
 			with(func(s *Snapshot) {
 				for i := range s.Deployments {

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -141,15 +142,32 @@ func isClient(d appsv1.Deployment) bool {
 	return strings.HasSuffix(d.Name, "homelab-autoscaler-cluster-autoscaler") || slices.Contains(said(d), "--cloud-provider=externalgrpc")
 }
 
-// isOldManager is whether a Deployment runs the operator of 0.1.
-func isOldManager(d appsv1.Deployment) bool {
+// isOldManager is whether a Deployment runs the operator of 0.1. Where neither its labels nor its image tell the version (an
+// image by its digest, or by a tag like latest), it is taken for that while v1alpha1 is there.
+func (s *Snapshot) isOldManager(d appsv1.Deployment) bool {
 	if !strings.Contains(d.Name, "homelab-autoscaler") || isClient(d) {
 		return false
 	}
-	versions := []string{d.Labels["app.kubernetes.io/version"], strings.TrimPrefix(d.Labels["helm.sh/chart"], "homelab-autoscaler-")}
-	for _, container := range d.Spec.Template.Spec.Containers {
-		_, tag, _ := strings.Cut(container.Image[strings.LastIndex(container.Image, "/")+1:], ":")
-		versions = append(versions, tag)
+	told := slices.DeleteFunc(versions(d), func(v string) bool { return !versioned.MatchString(v) })
+	if len(told) == 0 {
+		return s.old()
 	}
-	return slices.ContainsFunc(versions, func(v string) bool { return strings.HasPrefix(strings.TrimPrefix(v, "v"), "0.1.") })
+	return slices.ContainsFunc(told, func(v string) bool { return strings.HasPrefix(v, "0.1.") })
+}
+
+// versioned is what a release's version begins with.
+var versioned = regexp.MustCompile(`^[0-9]+\.[0-9]+\.`)
+
+// versions are where a Deployment may say which release it runs, right or wrong.
+func versions(d appsv1.Deployment) []string {
+	words := []string{d.Labels["app.kubernetes.io/version"], strings.TrimPrefix(d.Labels["helm.sh/chart"], "homelab-autoscaler-")}
+	for _, container := range d.Spec.Template.Spec.Containers {
+		name, _, _ := strings.Cut(container.Image[strings.LastIndex(container.Image, "/")+1:], "@")
+		_, tag, _ := strings.Cut(name, ":")
+		words = append(words, tag)
+	}
+	for i := range words {
+		words[i] = strings.TrimPrefix(words[i], "v")
+	}
+	return words
 }
