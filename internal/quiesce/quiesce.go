@@ -38,8 +38,8 @@ type Options struct {
 const (
 	// every is the pause between two looks.
 	every = 2 * time.Second
-	// stopWithin is how long pods that were told to stop may take.
-	stopWithin = 90 * time.Second
+	// stopWithin is how long pods that were told to stop may take. Twice that and the wait stay below the 5m that Helm waits.
+	stopWithin = 75 * time.Second
 	// rounds bounds how often what changed meanwhile is tried again.
 	rounds = 5
 )
@@ -96,7 +96,10 @@ func (q *Quiescer) Run(ctx context.Context) error {
 	if err := q.uncordon(ctx, fates); err != nil {
 		return err
 	}
-	return q.letGo(ctx)
+	if err := q.letGo(ctx); err != nil {
+		return err
+	}
+	return errors.Join(q.undone(ctx, q.Autoscaler), q.undone(ctx, q.Manager))
 }
 
 func (q *Quiescer) say(format string, args ...any) { _, _ = fmt.Fprintf(q.out, format+"\n", args...) }
@@ -123,7 +126,7 @@ func (q *Quiescer) stop(ctx context.Context, name string) error {
 		return err
 	}
 	if scale.Spec.Replicas > 0 {
-		scale.Spec.Replicas = 0
+		scale.Spec.Replicas, scale.ResourceVersion = 0, "" // whatever else has changed of it meanwhile
 		if _, err := q.clients.AppsV1().Deployments(q.Release).UpdateScale(ctx, name, scale, metav1.UpdateOptions{}); err != nil {
 			return fmt.Errorf("stopping deployment %s: %w", name, err)
 		}
@@ -131,6 +134,9 @@ func (q *Quiescer) stop(ctx context.Context, name string) error {
 	}
 	left := 0
 	gone, err := q.within(ctx, stopWithin, func(ctx context.Context) (bool, error) {
+		if err := q.undone(ctx, name); err != nil {
+			return false, err
+		}
 		pods, err := q.clients.CoreV1().Pods(q.Release).List(ctx, metav1.ListOptions{LabelSelector: scale.Status.Selector})
 		if err != nil {
 			return false, fmt.Errorf("listing the pods of deployment %s: %w", name, err)
@@ -142,6 +148,16 @@ func (q *Quiescer) stop(ctx context.Context, name string) error {
 		err = fmt.Errorf("deployment %s still has %d pods after %s: whatever they are, they must stop first", name, left, stopWithin)
 	}
 	return err
+}
+
+// undone says that somebody started a Deployment again which was stopped, as a tool does that keeps what is in Git.
+func (q *Quiescer) undone(ctx context.Context, name string) error {
+	scale, there, err := q.scale(ctx, name)
+	if err != nil || !there || scale.Spec.Replicas == 0 {
+		return err
+	}
+	return fmt.Errorf("deployment %s was stopped, and somebody has started it again: "+
+		"pause what keeps it running, as the sync of Argo CD or Flux does, and run this again", name)
 }
 
 // letFinish waits for machines that are on their way down, for as long as somebody brings them there.

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -32,6 +35,7 @@ func TestUninstall(t *testing.T) {
 			"the namespace deleted first":                                     namespaceFirst,
 			"quiesced while a machine was to be switched off":                 halfway,
 			"the claims deleted first, as somebody who wants the power saved": claimsFirst,
+			"quiesced while a tool starts again what is stopped":              startedAgain,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -63,18 +67,23 @@ func (h home) inUse() {
 	})
 }
 
-// quiesce runs what the command does. No Deployment of these names exists: the managers run in this process.
+// quiesce runs what the command does, which must succeed. Where no Deployment of these names exists, there is nobody to stop:
+// the managers run in this process.
 func (h home) quiesce() string {
 	h.T.Helper()
 	var out bytes.Buffer
-	q, err := quiesce.New(h.ControlPlane.Config(), quiesce.Options{Namespace: h.Namespace, Manager: "manager", Autoscaler: "autoscaler"}, kube.Clock{}, &out)
-	if err == nil {
-		err = q.Run(h.T.Context())
-	}
-	if err != nil {
+	if err := h.tryQuiesce(&out); err != nil {
 		h.T.Fatalf("%v\n%s", err, out.String())
 	}
 	return out.String()
+}
+
+func (h home) tryQuiesce(out io.Writer) error {
+	q, err := quiesce.New(h.ControlPlane.Config(), quiesce.Options{Namespace: h.Namespace, Manager: "manager", Autoscaler: "autoscaler"}, kube.Clock{}, out)
+	if err != nil {
+		return err
+	}
+	return q.Run(h.T.Context())
 }
 
 func (h home) namespace(ctx context.Context) (*corev1.Namespace, error) {
@@ -226,4 +235,41 @@ func claimsFirst(h home) {
 	}
 	h.deleteNamespace()
 	h.namespaceGoes()
+}
+
+// startedAgain stops a Deployment that comes back as soon as that is said, as one does that a tool keeps as it is in Git.
+func startedAgain(h home) {
+	h.Stop()
+	labels := map[string]string{"app": "autoscaler"}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: "autoscaler"}, Spec: appsv1.DeploymentSpec{
+		Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+			NodeSelector: labels, Containers: []corev1.Container{{Name: "a", Image: "a"}}}}}}
+	if err := h.Client.Create(h.T.Context(), deployment); err != nil {
+		h.T.Fatal(err)
+	}
+	tool := healer{h}
+	if err := h.tryQuiesce(tool); err == nil || !strings.Contains(err.Error(), "deployment autoscaler was stopped, and somebody has started it again") {
+		h.T.Errorf("it says %v", err)
+	}
+	claim, err := h.Claim(h.T.Context(), "mine")
+	if err != nil || claim == nil || len(claim.Finalizers) != 1 {
+		h.T.Errorf("while somebody asks for machines, nothing is let go of: %+v, %v", claim, err)
+	}
+	h.quiesce()
+	h.leftAlone()
+}
+
+// healer starts the Deployment again when it is told that it stops.
+type healer struct{ home }
+
+func (a healer) Write(said []byte) (int, error) {
+	if strings.Contains(string(said), "deployment autoscaler is told to stop") {
+		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: "autoscaler"}}
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":1}}`))
+		if err := a.Client.Patch(a.T.Context(), deployment, patch); err != nil {
+			return 0, err
+		}
+	}
+	return len(said), nil
 }
