@@ -85,9 +85,15 @@ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}], users: [{name: u
 	if err := os.WriteFile(filepath.Join(home, ".kube", "config"), []byte(nobody), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const answers = "the API server at http://127.0.0.1:1 does not answer"
+	list := func(files ...string) string {
+		return "KUBECONFIG=" + strings.Join(files, string(filepath.ListSeparator))
+	}
 	for name, test := range map[string]struct{ env, want string }{
-		"on a person's computer": {"", "the API server at http://127.0.0.1:1 does not answer"},
-		"in a pod":               {"KUBERNETES_SERVICE_HOST=127.0.0.1", "service account"},
+		"on a person's computer":              {"", answers},
+		"by the files of a list":              {list("/nowhere/config", filepath.Join(home, ".kube", "config")), answers},
+		"by a list of which nothing is there": {list("/nowhere/a", "/nowhere/b"), "reading kubeconfig /nowhere/a:/nowhere/b: invalid configuration: no configuration has been provided"},
+		"in a pod":                            {"KUBERNETES_SERVICE_HOST=127.0.0.1", "service account"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			command := exec.CommandContext(t.Context(), binary, "preflight")

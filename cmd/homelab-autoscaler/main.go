@@ -4,11 +4,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"homecluster.dev/autoscaler/internal/config"
@@ -73,8 +71,6 @@ func say(w io.Writer, text string) int {
 	return 0
 }
 
-// complain says on one line what is wrong. Where even that fails, the exit code is left.
 func complain(w io.Writer, err error, code int) int {
-	_, _ = fmt.Fprintf(w, "homelab-autoscaler: %s\n", strings.Join(strings.Fields(err.Error()), " "))
-	return code
+	return config.Complain(w, "homelab-autoscaler", err, code)
 }

@@ -4,11 +4,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"homecluster.dev/autoscaler/internal/config"
@@ -37,16 +35,10 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 		}
 		return 0
 	case err != nil:
-		return complain(complaints, err, exitUsage)
+		return config.Complain(complaints, "power-observer", err, exitUsage)
 	}
 	if err := observer.Run(ctx, c); err != nil {
-		return complain(complaints, err, exitFailed)
+		return config.Complain(complaints, "power-observer", err, exitFailed)
 	}
 	return 0
-}
-
-// complain says on one line what is wrong. Where even that fails, the exit code is left.
-func complain(w io.Writer, err error, code int) int {
-	_, _ = fmt.Fprintf(w, "power-observer: %s\n", strings.Join(strings.Fields(err.Error()), " "))
-	return code
 }

@@ -21,7 +21,7 @@ import (
 type Config struct {
 	// Namespace is the one the manager serves: its groups, slots, claims and lifecycle Jobs live there.
 	Namespace string
-	// Kubeconfig names a kubeconfig file; empty: the service account of the pod.
+	// Kubeconfig names a kubeconfig file, or several as KUBECONFIG does; empty: the service account of the pod.
 	Kubeconfig string
 	// GRPCAddress is where cluster-autoscaler finds the provider.
 	GRPCAddress string
@@ -236,7 +236,7 @@ func oneLine(err error) error {
 	if errors.Is(err, flag.ErrHelp) {
 		return ErrHelp
 	}
-	return fmt.Errorf("%s, see --help", strings.Join(strings.Fields(err.Error()), " "))
+	return fmt.Errorf("%w, see --help", flat{err})
 }
 
 type discard struct{}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
+	"path/filepath"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -54,13 +54,16 @@ func (c Config) restConfig() (*rest.Config, error) {
 		}
 		return config, nil
 	}
-	// clientcmd takes a file that does not exist for an empty one.
-	if info, err := os.Stat(c.Kubeconfig); err != nil {
+	loading := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}
+	if files := filepath.SplitList(c.Kubeconfig); len(files) > 1 {
+		// Merged as kubectl does it, which passes over files that do not exist.
+		loading = &clientcmd.ClientConfigLoadingRules{Precedence: files}
+	} else if info, err := os.Stat(c.Kubeconfig); err != nil {
+		// clientcmd takes a file that does not exist for an empty one.
 		return nil, fmt.Errorf("reading %s: %w", c.origin(), err)
 	} else if info.IsDir() {
 		return nil, fmt.Errorf("reading %s: it is a directory", c.origin())
 	}
-	loading := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, nil).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", c.origin(), flat{err})
@@ -74,10 +77,3 @@ func (c Config) origin() string {
 	}
 	return "kubeconfig " + c.Kubeconfig
 }
-
-// flat is an error told on one line.
-type flat struct{ error }
-
-func (f flat) Error() string { return strings.Join(strings.Fields(f.error.Error()), " ") }
-
-func (f flat) Unwrap() error { return f.error }

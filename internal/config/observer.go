@@ -11,7 +11,7 @@ import (
 type Observer struct {
 	// Namespace is the one whose slots are read.
 	Namespace string
-	// Kubeconfig names a kubeconfig file; empty: the service account of the pod.
+	// Kubeconfig names a kubeconfig file, or several as KUBECONFIG does; empty: the service account of the pod.
 	Kubeconfig string
 	// Address is where /metrics, /healthz and /readyz are served, in plaintext; Off switches them off.
 	Address string
