@@ -70,9 +70,12 @@ verify: ## Check that what is generated is up to date, formatting, lint and tidy
 	$(stage) lint $(MAKE) --no-print-directory lint
 
 .PHONY: lint
-lint: ## Lint both modules, go vet included, and the protocol
+lint: ## Lint every module that has code, go vet included, and the protocol
 	$(tool) golangci-lint run ./...
 	cd sandbox && $(tool) golangci-lint run ./...
+	cd tools/image && $(tool) golangci-lint run ./...
+	cd tools/promtool && $(tool) golangci-lint run --build-tags=remove_all_sd ./...
+	cd tools/dashboard && $(tool) golangci-lint run --disable=staticcheck ./... # whose builders are deprecated, and used on purpose
 	$(tool) buf lint
 
 .PHONY: fmt

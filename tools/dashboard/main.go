@@ -73,12 +73,12 @@ func query(expr, legend string) *prometheus.DataqueryBuilder {
 	return prometheus.NewDataqueryBuilder().Datasource(source()).Expr(expr).LegendFormat(legend)
 }
 
-// number is a panel that shows one figure, coloured from the threshold on.
-func number(title, description, expr, unit, colour string, from float64) *stat.PanelBuilder {
-	return stat.NewPanelBuilder().Title(title).Description(description).Datasource(source()).Height(4).Span(4).Unit(unit).
+// number is a panel that shows one figure, coloured if there is any.
+func number(title, description, expr, colour string) *stat.PanelBuilder {
+	return stat.NewPanelBuilder().Title(title).Description(description).Datasource(source()).Height(4).Span(4).Unit("none").
 		WithTarget(query(expr, "")).NoValue("0").
 		Thresholds(dashboard.NewThresholdsConfigBuilder().Mode(dashboard.ThresholdsModeAbsolute).Steps([]dashboard.Threshold{
-			{Color: "text"}, {Color: colour, Value: &from},
+			{Color: "text"}, {Color: colour, Value: cog.ToPtr(1.0)},
 		}))
 }
 
@@ -93,12 +93,12 @@ func graph(title, description, unit string, span uint32, queries ...*prometheus.
 
 func now(b *dashboard.DashboardBuilder) {
 	b.WithRow(dashboard.NewRowBuilder("Now")).
-		WithPanel(number("Wanted", "Machines that a live claim wants.", `sum(homelab_autoscaler_slot_wanted{`+mine+`})`, "none", "blue", 1)).
-		WithPanel(number("Ready", "Machines that are up and usable.", `sum(homelab_autoscaler_group_ready{`+mine+`})`, "none", "green", 1)).
-		WithPanel(number("Offerable", "Slots that could be handed out now.", `sum(homelab_autoscaler_group_offerable{`+mine+`})`, "none", "blue", 1)).
-		WithPanel(number("Cooling off", "Slots that are kept back because their boots failed.", `sum(homelab_autoscaler_slot_cooling_off{`+mine+`})`, "none", "red", 1)).
-		WithPanel(number("Unclaimed", "Machines that are on though nobody wants them.", `sum(homelab_autoscaler_slot_unclaimed{`+mine+`})`, "none", "orange", 1)).
-		WithPanel(number("Held", "Slots that are held by a person or by Git.", `sum(homelab_autoscaler_slot_held{`+mine+`})`, "none", "yellow", 1))
+		WithPanel(number("Wanted", "Machines that a live claim wants.", `sum(homelab_autoscaler_slot_wanted{`+mine+`})`, "blue")).
+		WithPanel(number("Ready", "Machines that are up and usable.", `sum(homelab_autoscaler_group_ready{`+mine+`})`, "green")).
+		WithPanel(number("Offerable", "Slots that could be handed out now.", `sum(homelab_autoscaler_group_offerable{`+mine+`})`, "blue")).
+		WithPanel(number("Cooling off", "Slots that are kept back because their boots failed.", `sum(homelab_autoscaler_slot_cooling_off{`+mine+`})`, "red")).
+		WithPanel(number("Unclaimed", "Machines that are on though nobody wants them.", `sum(homelab_autoscaler_slot_unclaimed{`+mine+`})`, "orange")).
+		WithPanel(number("Held", "Slots that are held by a person or by Git.", `sum(homelab_autoscaler_slot_held{`+mine+`})`, "yellow"))
 }
 
 // phases of a slot as the numbers that the timeline maps back to words, each with its colour.
@@ -143,9 +143,14 @@ func cost(b *dashboard.DashboardBuilder) {
 		WithPanel(graph("Machines on", "Machines whose kubelet or power switch says that they are on.", "none", 8,
 			query(`sum by (group) (homelab_autoscaler_slot_power_state{`+mine+`,state="on"})`, "{{group}}"))).
 		WithPanel(graph("Energy a day", "Hours on times spec.watts, over the last 24 hours.", "watth", 8,
-			query(`sum by (slot) (increase(homelab_autoscaler_slot_on_seconds_total{`+mine+`}[1d]) / 3600 * on (namespace, group, slot, instance) homelab_autoscaler_slot_watts)`, "{{slot}}"))).
+			query(perDay("homelab_autoscaler_slot_watts"), "{{slot}}"))).
 		WithPanel(graph("Cost a day", "Hours on times spec.pricing.hourlyRate, over the last 24 hours.", "none", 8,
-			query(`sum by (slot) (increase(homelab_autoscaler_slot_on_seconds_total{`+mine+`}[1d]) / 3600 * on (namespace, group, slot, instance) homelab_autoscaler_slot_hourly_rate)`, "{{slot}}")))
+			query(perDay("homelab_autoscaler_slot_hourly_rate"), "{{slot}}")))
+}
+
+// perDay is what each slot used in the last day of something that it uses by the hour.
+func perDay(byHour string) string {
+	return `sum by (slot) (increase(homelab_autoscaler_slot_on_seconds_total{` + mine + `}[1d]) / 3600 * on (namespace, group, slot, instance) ` + byHour + `)`
 }
 
 func operator(b *dashboard.DashboardBuilder) {
