@@ -47,7 +47,7 @@ func Serve(ctx context.Context, reach *rest.Config, c config.Observer, pace Pace
 	if err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(reach, ctrl.Options{
+	mgr, err := ctrl.NewManager(patient(reach), ctrl.Options{
 		Scheme: scheme, Logger: log,
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{c.Namespace: {}}, DefaultTransform: cache.TransformStripManagedFields(),
@@ -80,6 +80,16 @@ func Serve(ctx context.Context, reach *rest.Config, c config.Observer, pace Pace
 		return fmt.Errorf("running: %w", err)
 	}
 	return nil
+}
+
+// patient is a copy with a client-side rate at which no round waits. Each reads a Secret or two and may save what it heard: of
+// the library's own rate, five a second, fifty switches that stop to answer at once use up the next half minute.
+func patient(reach *rest.Config) *rest.Config {
+	reach = rest.CopyConfig(reach)
+	if reach.QPS == 0 {
+		reach.QPS, reach.Burst = 50, 100
+	}
+	return reach
 }
 
 // runnable is what the manager of controllers runs beside them.
