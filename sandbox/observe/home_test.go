@@ -1,12 +1,11 @@
 package observe_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -28,22 +27,25 @@ import (
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
 
-func TestMain(m *testing.M) { house.Main(m, 10) }
+func TestMain(m *testing.M) {
+	house.Main(m, 10)
+}
 
 const (
 	claim = "asked"
 	// late is the window of a boot that must not run out of it.
 	late = 10 * time.Minute
-	// switchSecret has what the machine's controller knows us by.
-	switchSecret = "switch"
 	// account is the observer's.
 	account = "power-observer"
 )
 
-// home is a machine whose controller is read; its Jobs work the machine past it, so that only readings lie.
+// home is a machine whose switch is read; its Jobs work the machine past it, so that only readings lie.
 type home struct {
 	*house.Home
 	panel *bmc.Panel
+	// spoken is what the switch is read by, secret what opens it.
+	spoken bmc.Protocol
+	secret *corev1.Secret
 	// unread stops the observer.
 	unread func()
 	mu     sync.Mutex
@@ -56,49 +58,45 @@ func pace() observer.Pace {
 		LongestPause: 8 * time.Second, Lockout: 3 * time.Minute, Steady: 200 * time.Millisecond, Refresh: 4 * time.Second}
 }
 
-// move makes a home with a manager and an observer.
-func move(t *testing.T, hs *house.House, temperament machineroom.Temperament, slot func(*v2.NodeSpec, *machineroom.Metal)) *home {
+// move makes a home with a manager.
+func move(t *testing.T, hs *house.House, sc scenario) *home {
 	t.Helper()
 	h := &home{unread: func() {}}
-	h.Home = hs.Home(t, house.Options{Temperament: temperament, Slot: func(spec *v2.NodeSpec, metal *machineroom.Metal) {
-		if slot != nil {
-			slot(spec, metal)
+	h.Home = hs.Home(t, house.Options{Temperament: sc.temperament, Slot: func(spec *v2.NodeSpec, metal *machineroom.Metal) {
+		if sc.slot != nil {
+			sc.slot(spec, metal)
 		}
-		h.wire(t, spec, metal)
+		h.wire(t, spec, metal, cmp.Or(sc.wiring, bmc.ByIPMI))
 	}})
 	h.Policy.PowerConflict, h.Policy.ClockSkew = 3*time.Second, time.Second
-	data, err := h.panel.Secret()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: switchSecret, Namespace: h.Namespace}, Data: data})
+	h.secret.Namespace = h.Namespace
+	h.Create(h.secret)
 	h.Manage(h.ControlPlane.Config())
 	return h
 }
 
-// wire gives the machine a controller, and its slot the declaration of it.
-func (h *home) wire(t *testing.T, spec *v2.NodeSpec, metal *machineroom.Metal) {
+// wire gives the machine a switch, and its slot the declaration of it.
+func (h *home) wire(t *testing.T, spec *v2.NodeSpec, metal *machineroom.Metal, wiring bmc.Wiring) {
 	t.Helper()
-	panel, err := bmc.Wire(t.Context(), metal, bmc.Options{Dir: t.TempDir()})
+	panel, err := bmc.Wire(t.Context(), metal, bmc.Options{Dir: t.TempDir(), Protocols: wiring.Protocols()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(panel.Close)
-	host, port, err := net.SplitHostPort(panel.Address(bmc.IPMI))
+	slot, secret, err := panel.Declare(wiring, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	number, err := strconv.ParseInt(port, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.panel = panel
-	spec.Power = &v2.PowerSwitch{IPMI: &v2.IPMISwitch{Address: host, Port: int32(number), CredentialsSecretRef: v2.SecretReference{Name: switchSecret}}}
+	h.panel, h.spoken, h.secret, spec.Power = panel, wiring.Protocols()[0], secret, slot.Spec.Power
 }
 
-// observe starts an observer as its ServiceAccount, with the rules of the manifests, and those Secrets.
+// observe starts an observer as its ServiceAccount, with the rules of the manifests, and those Secrets: none is that of the
+// machine's switch.
 func (h *home) observe(secrets ...string) {
 	h.T.Helper()
+	if len(secrets) == 0 {
+		secrets = []string{h.secret.Name}
+	}
 	reach := h.admit(secrets...)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -149,16 +147,18 @@ func (h *home) admit(secrets ...string) *rest.Config {
 		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: h.Namespace}},
 	})
-	reach := rest.CopyConfig(h.ControlPlane.Config())
-	reach.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + h.Namespace + ":" + account,
-		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + h.Namespace, "system:authenticated"}}
+	reach, err := h.ControlPlane.UserConfig("system:serviceaccount:"+h.Namespace+":"+account,
+		"system:serviceaccounts", "system:serviceaccounts:"+h.Namespace)
+	if err != nil {
+		h.T.Fatal(err)
+	}
 	return reach
 }
 
-// lie changes how the controller lies.
+// lie changes how the switch lies.
 func (h *home) lie(lies bmc.Lies) {
 	h.T.Helper()
-	if err := h.panel.SetLies(bmc.IPMI, lies); err != nil {
+	if err := h.panel.SetLies(h.spoken, lies); err != nil {
 		h.T.Fatal(err)
 	}
 }

@@ -28,6 +28,8 @@ func contains(text string, words []string) bool {
 
 // scenario is one life of a machine whose controller is read.
 type scenario struct {
+	// wiring is what the machine has; IPMI if it is not said.
+	wiring      bmc.Wiring
 	temperament machineroom.Temperament
 	slot        func(*v2.NodeSpec, *machineroom.Metal)
 	play        func(*home)
@@ -40,7 +42,7 @@ func cuts(spec *v2.NodeSpec, metal *machineroom.Metal) { spec.ShutdownPodSpec = 
 func readings() map[string]scenario {
 	return map[string]scenario{
 		"a controller that tells the truth ends a shutdown at once": {play: func(h *home) {
-			h.observe(switchSecret)
+			h.observe()
 			h.untilRead(v2.PowerOff)
 			h.boot()
 			slot := h.untilRead(v2.PowerOn)
@@ -55,7 +57,7 @@ func readings() map[string]scenario {
 		"a controller that says off of a machine that runs is outranked by the kubelet": {
 			temperament: machineroom.Temperament{IgnoreSoftOff: 1},
 			play: func(h *home) {
-				h.observe(switchSecret)
+				h.observe()
 				h.boot()
 				h.untilRead(v2.PowerOn)
 				h.lie(bmc.Lies{WrongState: true})
@@ -75,7 +77,7 @@ func readings() map[string]scenario {
 			},
 		},
 		"a controller that says on of a machine that went off keeps it from being believed": {play: func(h *home) {
-			h.observe(switchSecret)
+			h.observe()
 			h.boot()
 			h.untilRead(v2.PowerOn)
 			h.lie(bmc.Lies{WrongState: true})
@@ -88,7 +90,7 @@ func readings() map[string]scenario {
 			h.untilRests()
 		}},
 		"a controller that flaps is unknown, and nothing comes of it": {play: func(h *home) {
-			h.observe(switchSecret)
+			h.observe()
 			h.boot()
 			h.untilRead(v2.PowerOn)
 			h.lie(bmc.Lies{Flap: true})
@@ -102,7 +104,7 @@ func readings() map[string]scenario {
 			}
 		}},
 		"a controller that never answers is unknown, and everything goes on": {play: func(h *home) {
-			h.observe(switchSecret)
+			h.observe()
 			h.boot()
 			h.untilRead(v2.PowerOn)
 			h.lie(bmc.Lies{AnswerNever: true})
@@ -115,7 +117,7 @@ func readings() map[string]scenario {
 		}},
 		"a controller that answers late is read all the same": {play: func(h *home) {
 			h.lie(bmc.Lies{AnswerLate: metav1.Duration{Duration: 1500 * time.Millisecond}})
-			h.observe(switchSecret)
+			h.observe()
 			h.boot()
 			h.untilRead(v2.PowerOn)
 			h.TakeBack(claim)
@@ -124,7 +126,7 @@ func readings() map[string]scenario {
 		"a machine that hangs in its firmware is cut before its window has passed": {
 			temperament: machineroom.Temperament{NeverBoots: true}, slot: cuts,
 			play: func(h *home) {
-				h.observe(switchSecret)
+				h.observe()
 				h.Ask(claim, late)
 				h.untilRead(v2.PowerOn)
 				h.UntilSlot("on by its switch", func(s *v2.Node) bool {
@@ -140,7 +142,7 @@ func readings() map[string]scenario {
 		"a machine without a kubelet that somebody switched on is switched off": {
 			temperament: machineroom.Temperament{NeverBoots: true}, slot: cuts,
 			play: func(h *home) {
-				h.observe(switchSecret)
+				h.observe()
 				h.untilRead(v2.PowerOff)
 				h.Press(machineroom.ActionOn)
 				h.UntilSlot("unclaimed", func(s *v2.Node) bool { return s.Status.Unclaimed != nil })
@@ -155,7 +157,7 @@ func readings() map[string]scenario {
 			play: func(h *home) {
 				h.Policy.ReadingMaxAge = 9 * time.Second
 				h.Manage(h.ControlPlane.Config())
-				h.observe(switchSecret)
+				h.observe()
 				h.Ask(claim, late)
 				h.UntilSlot("on by its switch", func(s *v2.Node) bool {
 					return s.Status.PowerState == v2.PowerOn && s.Status.PowerSource == v2.PowerSourceOutOfBand
@@ -175,7 +177,7 @@ func accesses() map[string]scenario {
 	return map[string]scenario{
 		"a controller that rejects the password is not tried again": {play: func(h *home) {
 			h.lie(bmc.Lies{RejectPassword: true})
-			h.observe(switchSecret)
+			h.observe()
 			h.untilRead(v2.PowerUnknown, "the user name or the password is wrong")
 			h.boot()
 			h.stays("a machine that serves", 6*time.Second, func(s *v2.Node) bool { return s.Status.Phase == v2.SlotReady })
@@ -185,20 +187,20 @@ func accesses() map[string]scenario {
 		}},
 		"a Secret that is not named to the observer is not read, and says so": {play: func(h *home) {
 			h.observe("another")
-			h.untilRead(v2.PowerUnknown, "may not read Secret "+switchSecret, "powerObserver.secrets")
+			h.untilRead(v2.PowerUnknown, "may not read Secret "+h.secret.Name, "powerObserver.secrets")
 			role := &rbacv1.Role{}
 			key := client.ObjectKey{Namespace: h.Namespace, Name: account}
 			if err := h.Client.Get(h.T.Context(), key, role); err != nil {
 				h.T.Fatal(err)
 			}
-			role.Rules[len(role.Rules)-1].ResourceNames = []string{switchSecret}
+			role.Rules[len(role.Rules)-1].ResourceNames = []string{h.secret.Name}
 			if err := h.Client.Update(h.T.Context(), role); err != nil {
 				h.T.Fatal(err)
 			}
 			h.untilRead(v2.PowerOff)
 		}},
 		"a slot whose switch cannot be read any more forgets what it said": {play: func(h *home) {
-			h.observe(switchSecret)
+			h.observe()
 			slot := h.untilRead(v2.PowerOff)
 			before := slot.DeepCopy()
 			slot.Spec.Power = nil
@@ -213,11 +215,13 @@ func accesses() map[string]scenario {
 func TestReadingsAreEvidenceAndLiesAreNot(t *testing.T) {
 	hs := house.New(t)
 	scenarios := readings()
-	maps.Copy(scenarios, accesses())
+	for _, more := range []map[string]scenario{accesses(), losses(), otherProtocols()} {
+		maps.Copy(scenarios, more)
+	}
 	for name, s := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := move(t, hs, s.temperament, s.slot)
+			h := move(t, hs, s)
 			s.play(h)
 			if t.Failed() {
 				h.Tell()
