@@ -114,7 +114,8 @@ type NodeSpec struct {
 	// +optional
 	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
 	// Taints that are put on the kubeNode while it boots and into the template that cluster-autoscaler plans with, so that
-	// only pods that tolerate them buy this machine. Default: none.
+	// only pods that tolerate them buy this machine. One that is a readiness taint of the group too is left out of the template,
+	// and put on a kubeNode once, for its agent to take off. Default: none.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:XValidation:rule="!has(self.key) || self.key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",fieldPath=".key",message="must be a taint's key, such as example.com/gpu"
 	// +kubebuilder:validation:items:XValidation:rule="!has(self.value) || self.value.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')",fieldPath=".value",message="must be a label value: letters, digits, '-', '_' and '.', at most 63"

@@ -66,13 +66,18 @@ func Power(kubeNode *corev1.Node, fresh Reading) Evidence {
 func GateTaints(kubeNode *corev1.Node, p policy.Policy) []corev1.Taint {
 	var found []corev1.Taint
 	for _, taint := range kubeNode.Spec.Taints {
-		if slices.ContainsFunc(p.ReadinessTaints, func(want v2.ReadinessTaint) bool {
-			return want.Key == taint.Key && (want.Effect == "" || want.Effect == taint.Effect)
-		}) {
+		if GateTaint(taint, p) {
 			found = append(found, taint)
 		}
 	}
 	return found
+}
+
+// GateTaint is whether the taint is one of the policy's readiness taints.
+func GateTaint(taint corev1.Taint, p policy.Policy) bool {
+	return slices.ContainsFunc(p.ReadinessTaints, func(want v2.ReadinessTaint) bool {
+		return want.Key == taint.Key && (want.Effect == "" || want.Effect == taint.Effect)
+	})
 }
 
 // Leftover is whether the taint is one an autoscaler left behind, which no booting machine keeps.

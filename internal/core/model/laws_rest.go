@@ -78,12 +78,19 @@ func tidy(s *State) string {
 		return "a machine that nobody claims"
 	case s.Slot != nil && s.wanted() == nil && slices.Contains(s.Slot.Finalizers, v2.FinalizerSlot):
 		return "our finalizer on a slot without a machine"
-	case s.KubeNode != nil && s.wanted() != nil && s.KubeNode.Spec.Unschedulable && s.Left[Cordons] == 0 && ours(s):
+	}
+	return leftOnKubeNode(s)
+}
+
+func leftOnKubeNode(s *State) string {
+	switch wanted := s.wanted() != nil; {
+	case s.KubeNode == nil:
+	case wanted && s.KubeNode.Spec.Unschedulable && s.Left[Cordons] == 0 && ours(s):
 		return "our cordon on a machine that serves"
-	case s.KubeNode != nil && s.stands() && s.Group == nil && s.wanted() == nil && s.heard() && ours(s):
-		return "our cordon on a machine that is left on"
-	case s.KubeNode != nil && s.wanted() != nil && !s.held() && s.KubeNode.Annotations[facts.AnnotationScaleDownDisabled] != "":
+	case wanted && !s.held() && s.KubeNode.Annotations[facts.AnnotationScaleDownDisabled] != "":
 		return "a machine that serves and that nobody holds, shown as held"
+	case !wanted && s.stands() && s.Group == nil && s.heard() && ours(s):
+		return "our cordon on a machine that is left on"
 	}
 	return ""
 }

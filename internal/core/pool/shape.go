@@ -84,10 +84,8 @@ func (v View) shaped(s Slot) bool {
 
 // persistent are the taints that a machine in service keeps.
 func (v View) persistent(taints []corev1.Taint) []corev1.Taint {
-	gate := facts.GateTaints(&corev1.Node{Spec: corev1.NodeSpec{Taints: taints}}, v.Policy)
-	kept := without(taints, gate)
-	return slices.DeleteFunc(kept, func(taint corev1.Taint) bool {
-		return facts.Leftover(taint, v2.EngineClusterAutoscaler) ||
+	return slices.DeleteFunc(slices.Clone(taints), func(taint corev1.Taint) bool {
+		return facts.GateTaint(taint, v.Policy) || facts.Leftover(taint, v2.EngineClusterAutoscaler) ||
 			strings.HasPrefix(taint.Key, "node.kubernetes.io/") || taint.Key == facts.TaintUninitialized
 	})
 }

@@ -304,3 +304,23 @@ func TestAClaimThatEndsWithItsTimeSaysWhatItWaitedFor(t *testing.T) {
 		t.Errorf("it ends with %s: %q, want %q", got.Reason, got.Message, want)
 	}
 }
+
+// TestAnAgentTakesADeclaredReadinessTaintOffForGood also where the slot declares it, so that it is there from the start.
+func TestAnAgentTakesADeclaredReadinessTaintOffForGood(t *testing.T) {
+	w := newWorld(t)
+	notReady := corev1.Taint{Key: "node.cilium.io/agent-not-ready", Effect: corev1.TaintEffectNoExecute}
+	w.slot.Spec.NodeTaints = []corev1.Taint{notReady, {Key: "storage", Effect: corev1.TaintEffectNoSchedule}}
+	c := w.newClaim(toldClaim)
+	w.settle()
+	w.jobEnds("startup", batchv1.JobComplete, "", 0, "")
+	w.kubelet("True")
+	w.settle()
+	if !slices.Contains(w.kubeNode.Spec.Taints, notReady) || c.Status.Phase != v2.ClaimBooting {
+		t.Fatalf("the claim is %s, the kubeNode has %v", c.Status.Phase, w.kubeNode.Spec.Taints)
+	}
+	w.kubeNode.Spec.Taints = nil // the agent takes its own off, and somebody the other one
+	w.settle()
+	if diff := cmp.Diff(w.slot.Spec.NodeTaints[1:], w.kubeNode.Spec.Taints); diff != "" || c.Status.Phase != v2.ClaimReady {
+		t.Errorf("the claim is %s; taints (-want +got):\n%s", c.Status.Phase, diff)
+	}
+}

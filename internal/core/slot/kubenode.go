@@ -12,13 +12,14 @@ import (
 // patched is whether the kubeNode is to be changed in this decision.
 func (r *run) patched() bool { return len(r.does) > 0 }
 
-// stamp puts on the kubeNode what ties it to its slot and group, and what the slot declares for it.
+// stamp puts on the kubeNode what ties it to its slot and group, and what the slot declares for it. A declared taint that is
+// one of the group's readiness taints is put on a new kubeNode only: it is there for an agent to take off.
 func (r *run) stamp(c *claim, declareTaints bool) {
 	if r.kubeNode == nil {
 		return
 	}
 	slot := r.in.Slot
-	changed := false
+	anew, changed := r.kubeNode.Labels[v2.LabelNode] == "", false
 	for key, value := range r.kubeNodeLabels(c) {
 		if r.kubeNode.Labels[key] != value {
 			if r.kubeNode.Labels == nil {
@@ -34,7 +35,7 @@ func (r *run) stamp(c *claim, declareTaints bool) {
 	}
 	if declareTaints {
 		for _, taint := range slot.Spec.NodeTaints {
-			if !slices.ContainsFunc(r.kubeNode.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
+			if (anew || !facts.GateTaint(taint, r.policy)) && !slices.ContainsFunc(r.kubeNode.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
 				r.kubeNode.Spec.Taints = append(r.kubeNode.Spec.Taints, taint)
 				changed = true
 			}
