@@ -119,8 +119,9 @@ type NodeClaimSpec struct {
 	// and nobody can set it again. Default: requestedAt plus the group's effective budget, enforced also where it is absent.
 	// +optional
 	DeadlineAt *metav1.Time `json:"deadlineAt,omitempty"`
-	// The group's maxNodeProvisionTime when the claim was made, so that a claim says which number was in force. A record that
-	// nothing decides by. Written by the provider. Default: none.
+	// The group's maxNodeProvisionTime when the claim was made. Where deadlineAt is absent, or counts anew from the end of a
+	// hold, the time that a boot has is this, or the sum of the group's timeouts where that is longer; a change of the group
+	// does not reach a claim. Written by the provider. Default: none, which leaves it to the group.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 15m or 1h30m"

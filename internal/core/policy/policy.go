@@ -51,7 +51,8 @@ type Policy struct {
 	ShutdownPause time.Duration
 	// UnclaimedGrace is how long an unclaimed machine may be on before the group's policy acts (2m).
 	UnclaimedGrace time.Duration
-	// StuckThreshold ends a booting claim that has no deadline and makes no progress (15m).
+	// StuckThreshold ends a booting claim that has no deadline and makes no progress (15m), or as much as its boot has where
+	// that is longer.
 	StuckThreshold time.Duration
 	// JoinMinAge is the least age of a claim that joins a machine which is already up (1m): a kubeNode says Ready for
 	// most of a minute after its machine died.

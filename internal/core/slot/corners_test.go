@@ -324,3 +324,24 @@ func TestAnAgentTakesADeclaredReadinessTaintOffForGood(t *testing.T) {
 		t.Errorf("the claim is %s; taints (-want +got):\n%s", c.Status.Phase, diff)
 	}
 }
+
+// TestABootThatMayTakeLongIsNotStuckBeforeItsTimeIsOver though nobody wrote a deadline on its claim: the webhook was down.
+func TestABootThatMayTakeLongIsNotStuckBeforeItsTimeIsOver(t *testing.T) {
+	w := newWorld(t)
+	w.groups["workers"].Spec.MaxNodeProvisionTime = &metav1.Duration{Duration: 40 * time.Minute}
+	c := w.newClaim(toldClaim)
+	c.Spec.DeadlineAt = nil
+	w.settle()
+	w.jobEnds("startup", batchv1.JobComplete, "", 0, "")
+	w.settle()
+	for _, test := range []struct {
+		after time.Duration
+		want  v2.ClaimReason
+	}{{40*time.Minute - time.Second, ""}, {time.Second, v2.ReasonStuckTransition}} {
+		w.now = w.now.Add(test.after)
+		w.settle()
+		if c.Status.Reason != test.want {
+			t.Errorf("at %s its reason is %q, want %q", instant(w.now), c.Status.Reason, test.want)
+		}
+	}
+}

@@ -30,13 +30,18 @@ func deadline(r *run) {
 	}
 }
 
-// deadlineOf is the end of the claim's boot window: its own deadlineAt, else requestedAt plus the effective budget. After
-// a hold a whole budget counts from the end of the hold.
-func (r *run) deadlineOf(c *claim) time.Time {
-	budget := r.policy.EffectiveBudget()
+// budgetOf is the time that the claim's boot has.
+func (r *run) budgetOf(c *claim) time.Duration {
 	if own := c.Spec.MaxNodeProvisionTime; own != nil {
-		budget = max(r.policy.Budget(), min(own.Duration, policy.Longest))
+		return max(r.policy.Budget(), min(own.Duration, policy.Longest))
 	}
+	return r.policy.EffectiveBudget()
+}
+
+// deadlineOf is the end of the claim's boot window: its own deadlineAt, else requestedAt plus its budget. After a hold a
+// whole budget counts from the end of the hold.
+func (r *run) deadlineOf(c *claim) time.Time {
+	budget := r.budgetOf(c)
 	requested := facts.RequestedAt(c.NodeClaim)
 	deadline := requested.Add(budget)
 	if c.Spec.DeadlineAt != nil {
@@ -64,7 +69,7 @@ func (r *run) pendingDeadline(c *claim) {
 
 func (r *run) bootingDeadline(c *claim) {
 	if c.Spec.DeadlineAt == nil {
-		if last := lastProgress(c); r.passed(r.unheld(last).Add(r.policy.StuckThreshold)) {
+		if last := lastProgress(c); r.passed(r.unheld(last).Add(max(r.policy.StuckThreshold, r.budgetOf(c)))) {
 			r.fail(c, v2.ReasonStuckTransition, fmt.Sprintf("booting without a deadline and without progress since %s", instant(last)))
 		}
 		return
