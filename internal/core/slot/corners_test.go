@@ -345,3 +345,36 @@ func TestABootThatMayTakeLongIsNotStuckBeforeItsTimeIsOver(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordsWithoutTimesAreReadAllTheSame as a hand may leave them that edits a status.
+func TestRecordsWithoutTimesAreReadAllTheSame(t *testing.T) {
+	tests := map[string]struct {
+		live func(w *world)
+		want v2.ClaimPhase
+	}{
+		"a boot that is taken back before its Job ran": {func(w *world) { w.newClaim(toldClaim); w.settle() }, v2.ClaimCompleted},
+		"a shutdown whose Job has failed": {func(w *world) {
+			w.serves(toldClaim)
+			w.delete(w.claim(toldClaim))
+			w.settle()
+			w.jobEnds("shutdown", batchv1.JobFailed, "BackoffLimitExceeded", 1, "busy")
+			w.settle()
+		}, v2.ClaimReady},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			test.live(w)
+			c := w.claim(toldClaim)
+			c.Finalizers = append(c.Finalizers, "example.org/watches")
+			w.delete(c)
+			for i := range c.Status.Jobs {
+				c.Status.Jobs[i].CreatedAt, c.Status.Jobs[i].FinishedAt = nil, nil
+			}
+			w.settle()
+			if c.Status.Phase != test.want {
+				t.Errorf("the claim is %s, want %s", c.Status.Phase, test.want)
+			}
+		})
+	}
+}

@@ -143,13 +143,13 @@ func (r *run) startupEnded(c *claim) bool {
 
 // failedEarly is whether a Job failed by itself, with or without its container having run, and not because its time was over.
 func failedEarly(record *v2.JobRecord, limit time.Duration) bool {
-	return record.Outcome == v2.JobFailed || record.Outcome == v2.JobNeverStarted && record.CreatedAt != nil &&
-		record.FinishedAt != nil && record.FinishedAt.Before(&metav1.Time{Time: record.CreatedAt.Add(limit)})
+	return record.Outcome == v2.JobFailed ||
+		record.Outcome == v2.JobNeverStarted && record.FinishedAt.Time.Before(record.CreatedAt.Add(limit))
 }
 
 // startupOverdue ends, by our own clock, a startup Job that did not end or never got a pod.
 func (r *run) startupOverdue(record *v2.JobRecord) {
-	if record.CreatedAt == nil || !r.passed(r.unheld(record.CreatedAt.Time).Add(r.policy.StartupJob+r.policy.PollReserve)) {
+	if !r.passed(r.unheld(record.CreatedAt.Time).Add(r.policy.StartupJob+r.policy.PollReserve)) {
 		return
 	}
 	r.giveUpJob(record, r.policy.StartupJob)

@@ -40,6 +40,7 @@ func (r *run) readPower() {
 func (r *run) readJobs(c *claim, records *[]v2.JobRecord, owner types.UID) {
 	for i := range *records {
 		record := &(*records)[i]
+		r.repairRecord(record)
 		found := r.findJob(record, owner)
 		switch {
 		case found != nil:
@@ -49,6 +50,16 @@ func (r *run) readJobs(c *claim, records *[]v2.JobRecord, owner types.UID) {
 			record.Outcome, record.FinishedAt = v2.JobUnknown, &r.now
 			record.Message = "the Job was gone before its end was read"
 		}
+	}
+}
+
+// repairRecord gives a record the times that every record has, where a hand has left it without.
+func (r *run) repairRecord(record *v2.JobRecord) {
+	if record.CreatedAt == nil {
+		record.CreatedAt = &r.now
+	}
+	if record.Outcome != "" && record.FinishedAt == nil {
+		record.FinishedAt = &r.now
 	}
 }
 
@@ -81,7 +92,7 @@ func (r *run) readJob(c *claim, records []v2.JobRecord, record *v2.JobRecord, fo
 // not come, or it got no pod at all. Why stays on record, for the pod may be gone when the Job ends. Of Jobs that fail to
 // start one after the other only the first is told.
 func (r *run) stalled(c *claim, records []v2.JobRecord, record *v2.JobRecord, found *Job) {
-	if record.StartedAt != nil || record.CreatedAt == nil || record.Message != "" || found.DeletionTimestamp != nil ||
+	if record.StartedAt != nil || record.Message != "" || found.DeletionTimestamp != nil ||
 		record.Operation == v2.OperationStartup && (c.Status.Phase != v2.ClaimBooting || r.kubeletOn) ||
 		!r.passed(record.CreatedAt.Add(r.policy.JobPatience)) {
 		return

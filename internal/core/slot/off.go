@@ -98,7 +98,7 @@ func (r *run) silentAllAlong(v *reversal, first time.Time) *offBelief {
 // made, or its condition turned, since the boot committed. A boot begins in silence, so it was not Unknown all the time.
 func (r *run) spokeUnseen(v *reversal) bool {
 	boot, ready := facts.LastJob(*v.jobs, v2.OperationStartup), facts.ReadyCondition(r.in.KubeNode)
-	if boot == nil || boot.CreatedAt == nil || ready == nil {
+	if boot == nil || ready == nil {
 		return false
 	}
 	return !r.in.KubeNode.CreationTimestamp.Before(boot.CreatedAt) || !ready.LastTransitionTime.Before(boot.CreatedAt)
@@ -115,7 +115,7 @@ func (r *run) signOfLife(v *reversal) bool {
 func succeededAt(records []v2.JobRecord) time.Time {
 	for i := len(records) - 1; i >= 0; i-- {
 		record := records[i]
-		if record.Operation == v2.OperationShutdown && record.Outcome == v2.JobSucceeded && record.FinishedAt != nil {
+		if record.Operation == v2.OperationShutdown && record.Outcome == v2.JobSucceeded {
 			return record.FinishedAt.Time
 		}
 	}

@@ -129,7 +129,7 @@ func (r *run) notObserved(v *reversal, last *v2.JobRecord) {
 
 // shutdownOverdue ends, by our own clock, a shutdown Job that did not end or never got a pod.
 func (r *run) shutdownOverdue(record *v2.JobRecord) {
-	if record.CreatedAt == nil || !r.passed(record.CreatedAt.Add(r.policy.ShutdownJob+r.policy.PollReserve)) {
+	if !r.passed(record.CreatedAt.Add(r.policy.ShutdownJob+r.policy.PollReserve)) {
 		return
 	}
 	r.giveUpJob(record, r.policy.ShutdownJob)
