@@ -163,51 +163,6 @@ func TestASlotThatCoolsOffAdoptsNothing(t *testing.T) {
 	}
 }
 
-// TestAMachineThatComesBackGetsFreshAttemptsNotForEver since a kubelet that comes and goes would never let them be spent: a
-// claim's once, those of a machine nobody claims within its first round.
-func TestAMachineThatComesBackGetsFreshAttemptsNotForEver(t *testing.T) {
-	tests := map[string]struct {
-		begin func(*world)
-		want  []int32
-	}{
-		"of a claim": {func(w *world) { w.serves(toldClaim); w.delete(w.claim(toldClaim)) }, []int32{0, 1, 2}},
-		"of a machine nobody claims": {
-			func(w *world) { w.kubelet("True"); w.settle(); w.now = w.now.Add(2 * time.Minute) }, []int32{0, 0, 0, 1, 2},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			test.begin(w)
-			w.settle()
-			var seen []int32
-			for range test.want {
-				w.jobEnds("shutdown", batchv1.JobFailed, "BackoffLimitExceeded", 1, "busy")
-				w.settle()
-				w.kubelet("Unknown")
-				w.settle()
-				w.now = w.now.Add(time.Minute)
-				w.kubelet("True")
-				w.settle()
-				seen = append(seen, w.attempts())
-				w.now = w.now.Add(2 * time.Minute)
-				w.settle() // the next Job
-			}
-			if diff := cmp.Diff(test.want, seen); diff != "" {
-				t.Errorf("attempts after each return (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// attempts are those of the shutdown that is under way.
-func (w *world) attempts() int32 {
-	if u := w.slot.Status.Unclaimed; u != nil {
-		return u.ShutdownAttempts
-	}
-	return w.claim(toldClaim).Status.ShutdownAttempts
-}
-
 // TestASilentKubeNodeIsNotKnownToBeOff on a slot that is seen for the first time.
 func TestASilentKubeNodeIsNotKnownToBeOff(t *testing.T) {
 	w := newWorld(t)

@@ -149,7 +149,7 @@ func failedEarly(record *v2.JobRecord, limit time.Duration) bool {
 
 // startupOverdue ends, by our own clock, a startup Job that did not end or never got a pod.
 func (r *run) startupOverdue(record *v2.JobRecord) {
-	if !r.passed(r.unheld(record.CreatedAt.Time).Add(r.policy.StartupJob+r.policy.PollReserve)) {
+	if !r.passed(r.unheld(record.CreatedAt.Time).Add(r.policy.StartupJob + r.policy.PollReserve)) {
 		return
 	}
 	r.giveUpJob(record, r.policy.StartupJob)

@@ -83,16 +83,17 @@ func (r *run) slotRounds(last *v2.JobRecord) bool {
 
 const reasonPaused = "ShutdownPaused"
 
-// pause says once, when the attempts are spent, when they resume and how to resume at once.
+// pause shows, when the attempts are spent, when they resume, and says of the first time how to resume at once.
 func (r *run) pause(v *reversal, last *v2.JobRecord, message string) {
 	if v.claim == nil {
 		r.slotCondition(v2.ConditionUnclaimedMachine, metav1.ConditionTrue, reasonPaused, message)
 		return
 	}
-	if conditionReason(v.claim.Status.Conditions, v2.ConditionMachineObservedOff) == reasonPaused {
+	told := conditionReason(v.claim.Status.Conditions, v2.ConditionMachineObservedOff) == reasonPaused
+	r.claimCondition(v.claim, v2.ConditionMachineObservedOff, metav1.ConditionFalse, reasonPaused, message)
+	if told {
 		return
 	}
-	r.claimCondition(v.claim, v2.ConditionMachineObservedOff, metav1.ConditionFalse, reasonPaused, message)
 	r.noteClaim(v.claim, true, v2.EventShutdownAttemptLimitReached, fmt.Sprintf(
 		`%s; %s; to resume now: kubectl patch nodeclaim %s -n %s --subresource=status --type=merge -p '{"status":{"shutdownAttempts":0}}'`,
 		message, describeJob(last), v.claim.Name, r.in.Namespace))
@@ -129,7 +130,7 @@ func (r *run) notObserved(v *reversal, last *v2.JobRecord) {
 
 // shutdownOverdue ends, by our own clock, a shutdown Job that did not end or never got a pod.
 func (r *run) shutdownOverdue(record *v2.JobRecord) {
-	if !r.passed(record.CreatedAt.Add(r.policy.ShutdownJob+r.policy.PollReserve)) {
+	if !r.passed(record.CreatedAt.Add(r.policy.ShutdownJob + r.policy.PollReserve)) {
 		return
 	}
 	r.giveUpJob(record, r.policy.ShutdownJob)
