@@ -28,8 +28,8 @@ type Committer struct {
 }
 
 // Commit writes the decision in the order of its fields: assumed absences are read again, the brake is asked, then
-// finalizers, claims, slot, actions, removals; only then events, metrics and the log line. The first refused write ends
-// it. The time answered, if any, is when a braked decision may be tried again.
+// finalizers, claims, slot, actions, removals; only then events and the log line. The first refused write ends it. The time
+// answered, if any, is when a braked decision may be tried again.
 func (c *Committer) Commit(ctx context.Context, in slot.Input, d slot.Decision) (time.Time, error) {
 	if d.Empty() && len(d.Notes) == 0 {
 		return time.Time{}, nil
@@ -108,12 +108,6 @@ func (c *Committer) announceSaved(t *transaction, d slot.Decision) {
 func (c *Committer) announce(ctx context.Context, d slot.Decision) {
 	for _, note := range d.Notes {
 		c.Publish(kube.Event(note))
-	}
-	for _, claim := range d.Claims {
-		c.Metrics.ClaimSaved(claim.Claim, claim.Status)
-	}
-	if d.Slot != nil {
-		c.Metrics.SlotSaved(d.Slot.Slot, d.Slot.Status)
 	}
 	log.FromContext(ctx).Info("committed", "did", strings.Join(d.Lines(), "; "))
 }

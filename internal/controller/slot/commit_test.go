@@ -146,6 +146,10 @@ func TestTheFirstRefusedWriteEndsTheCommit(t *testing.T) {
 			if diff := cmp.Diff(toldUntil(at), w.sent); diff != "" {
 				t.Error(diff)
 			}
+			saved := slices.ContainsFunc(told[:at], func(line string) bool { return strings.HasPrefix(line, "patch nodeclaims/loser/status") })
+			if counted := w.ended(t); (counted == 1) != saved {
+				t.Errorf("%d claims are counted as ended; that one has is saved: %t", counted, saved)
+			}
 			if free, _ := c.Brake.Take(in.Now, time.Hour); free != (n == 0) {
 				t.Errorf("token free again: %t; it is spent once something was written", free)
 			}

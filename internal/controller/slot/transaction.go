@@ -14,6 +14,7 @@ import (
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/slot"
 	"homecluster.dev/autoscaler/internal/kube"
+	"homecluster.dev/autoscaler/internal/metrics"
 )
 
 // transaction is one commit under way. It remembers each object as its last write left it, so that the next write to the
@@ -21,6 +22,7 @@ import (
 type transaction struct {
 	live      *kube.Live
 	writer    *kube.Writer
+	metrics   *metrics.Metrics
 	namespace string
 	slotName  string
 	// observed are the slot and the claims as they were decided on.
@@ -43,12 +45,13 @@ func newTransaction(c *Committer, in slot.Input) *transaction {
 		observed[claim.UID] = claim
 	}
 	return &transaction{
-		live: c.Live, writer: c.Writer, namespace: in.Namespace, slotName: in.Name, observed: observed,
+		live: c.Live, writer: c.Writer, metrics: c.Metrics, namespace: in.Namespace, slotName: in.Name, observed: observed,
 		claims: map[types.UID]*v2.NodeClaim{}, saved: map[types.UID]bool{}, slots: map[types.UID]*v2.Node{}, kubeNodes: map[types.UID]string{},
 	}
 }
 
 // write makes every write of the decision, in its order. The order is the law: intent before the act, protection off last.
+// A status counts once it is saved, whatever becomes of the writes after it.
 func (t *transaction) write(ctx context.Context, d slot.Decision) error {
 	for _, f := range d.Finalizers {
 		if err := t.did(t.addFinalizer(ctx, f)); err != nil {
@@ -63,6 +66,7 @@ func (t *transaction) write(ctx context.Context, d slot.Decision) error {
 			return err
 		}
 		t.saved[c.Claim.UID] = true
+		t.metrics.ClaimSaved(c.Claim, c.Status)
 	}
 	if d.Slot != nil {
 		if err := t.evidence(ctx, d); err != nil {
@@ -71,6 +75,7 @@ func (t *transaction) write(ctx context.Context, d slot.Decision) error {
 		if err := t.did(t.slot(t.writer.SlotStatus(ctx, t.latestSlot(d.Slot.Slot), d.Slot.Status))); err != nil {
 			return err
 		}
+		t.metrics.SlotSaved(d.Slot.Slot, d.Slot.Status)
 	}
 	for _, action := range d.Actions {
 		if err := t.did(t.act(ctx, action)); err != nil {

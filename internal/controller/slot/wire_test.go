@@ -39,6 +39,26 @@ type wire struct {
 	exists bool
 	// meanwhile is what others do right after a write, by the beginning of its line.
 	meanwhile map[string]func()
+	// counted is what the committer counts.
+	counted *prometheus.Registry
+}
+
+// ended is how many claims were counted as ended.
+func (w *wire) ended(t *testing.T) int {
+	t.Helper()
+	families, err := w.counted.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, family := range families {
+		if strings.HasSuffix(family.GetName(), "claims_finished_total") {
+			for _, metric := range family.GetMetric() {
+				sum += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return int(sum)
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -185,7 +205,8 @@ func (w *wire) committer(t *testing.T) *Committer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counters, err := metrics.New(prometheus.NewRegistry())
+	w.counted = prometheus.NewRegistry()
+	counters, err := metrics.New(w.counted)
 	if err != nil {
 		t.Fatal(err)
 	}
