@@ -74,10 +74,11 @@ func (w *Writer) SetJobTTL(ctx context.Context, namespace, name string, uid type
 	return w.patch(ctx, "setting the TTL of Job", job, after)
 }
 
-// Evict asks the API server to evict a pod and tells whether it agreed. A refusal by a PodDisruptionBudget, by two of
-// them at once (which the API server calls an internal error), or by an answer that takes too long is no error: the next
-// observation asks again. A pod that is gone, or whose name another has taken, counts as evicted.
-func (w *Writer) Evict(ctx context.Context, namespace, name string, uid types.UID) (bool, error) {
+// Evict asks the API server to evict a pod, and answers why it would not; nil: it agreed. A refusal is no error, whoever's it
+// is, for the other pods shall be asked to go all the same: that of a PodDisruptionBudget, of two of them at once (which the
+// API server calls an internal error), of a webhook, of a namespace that is being deleted, or an answer that takes too long.
+// The next observation asks again. A pod that is gone, or whose name another has taken, counts as evicted.
+func (w *Writer) Evict(ctx context.Context, namespace, name string, uid types.UID) (refusal, err error) {
 	bounded, cancel := context.WithTimeout(ctx, evictPatience)
 	defer cancel()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -85,14 +86,12 @@ func (w *Writer) Evict(ctx context.Context, namespace, name string, uid types.UI
 		ObjectMeta:    pod.ObjectMeta,
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
 	}
-	err := w.client.SubResource("eviction").Create(bounded, pod, eviction)
+	err = w.client.SubResource("eviction").Create(bounded, pod, eviction)
 	switch {
 	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return true, nil
-	case apierrors.IsTooManyRequests(err), apierrors.IsInternalError(err):
-		return false, nil
-	case ctx.Err() == nil && bounded.Err() != nil:
-		return false, nil
+		return nil, nil
+	case apierrors.IsTooManyRequests(err), apierrors.IsInternalError(err), apierrors.IsForbidden(err), ctx.Err() == nil && bounded.Err() != nil:
+		return err, nil
 	}
-	return false, fmt.Errorf("evicting pod %s/%s: %w", namespace, name, err)
+	return nil, fmt.Errorf("evicting pod %s/%s: %w", namespace, name, err)
 }

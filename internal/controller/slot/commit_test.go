@@ -157,8 +157,9 @@ func TestTheFirstRefusedWriteEndsTheCommit(t *testing.T) {
 	}
 }
 
-func TestABudgetThatRefusesAnEvictionEndsNothing(t *testing.T) {
-	for _, code := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusNotFound} {
+// TestAnEvictionThatIsRefusedEndsNothing whether a budget refuses it, a webhook, or a namespace on its way out.
+func TestAnEvictionThatIsRefusedEndsNothing(t *testing.T) {
+	for _, code := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusForbidden, http.StatusNotFound} {
 		w := &wire{refuse: 9, status: code}
 		in, d := everything(w)
 		if _, err := w.committer(t).Commit(t.Context(), in, d); err != nil {

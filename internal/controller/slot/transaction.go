@@ -130,9 +130,9 @@ func (t *transaction) act(ctx context.Context, action slot.Action) error {
 	case slot.DeleteKubeNode:
 		return t.writer.DeleteKubeNode(ctx, t.latestKubeNode(a.KubeNode))
 	case slot.Evict:
-		evicted, err := t.writer.Evict(ctx, a.Namespace, a.Name, a.UID)
-		if err == nil && !evicted {
-			log.FromContext(ctx).Info("eviction refused for now", "pod", a.Namespace+"/"+a.Name)
+		refusal, err := t.writer.Evict(ctx, a.Namespace, a.Name, a.UID)
+		if refusal != nil {
+			log.FromContext(ctx).Info("eviction refused for now", "pod", a.Namespace+"/"+a.Name, "because", refusal.Error())
 		}
 		return err
 	case slot.CreateClaim:

@@ -176,7 +176,7 @@ func merge(into, from map[string]any) {
 }
 
 func status(code int) map[string]any {
-	reasons := map[int]metav1.StatusReason{404: metav1.StatusReasonNotFound, 409: metav1.StatusReasonConflict,
+	reasons := map[int]metav1.StatusReason{403: metav1.StatusReasonForbidden, 404: metav1.StatusReasonNotFound, 409: metav1.StatusReasonConflict,
 		429: metav1.StatusReasonTooManyRequests, 500: metav1.StatusReasonInternalError}
 	return map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reasons[code]}
 }

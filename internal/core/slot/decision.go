@@ -113,7 +113,7 @@ type PatchKubeNode struct {
 	Does []string
 }
 
-// Evict asks the API server to evict a pod, which respects PodDisruptionBudgets. A refusal by a budget ends nothing:
+// Evict asks the API server to evict a pod, which respects PodDisruptionBudgets. A refusal ends nothing:
 // the next observation tries again.
 type Evict struct {
 	Namespace, Name string
