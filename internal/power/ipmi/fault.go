@@ -58,8 +58,7 @@ func (c *session) fault(err error) error {
 		return named(statuses[status.StatusCode()], status.StatusCode().String())
 	}
 	if response, ok := errors.AsType[*types.ResponseError](err); ok {
-		return named(completions[response.CompletionCode()], fmt.Sprintf("it answers with code %#02x (%s)",
-			uint8(response.CompletionCode()), response.CompletionCode()))
+		return named(completions[response.CompletionCode()], said(err))
 	}
 	if c.heard.Load() {
 		return fmt.Errorf("%w: what came back was no answer to what was sent", power.ErrGarbled)
@@ -71,6 +70,21 @@ func (c *session) fault(err error) error {
 		return fmt.Errorf("%w: %w", power.ErrUnreachable, lookup)
 	}
 	return fmt.Errorf("%w: no answer", power.ErrUnreachable)
+}
+
+// unfinished is whether a BMC answers that it has no answer: the command may have been carried out all the same.
+func unfinished(err error) bool {
+	response, ok := errors.AsType[*types.ResponseError](err)
+	return ok && (response.CompletionCode() == types.CodeProcessTimeout || response.CompletionCode() == types.CodeCannotProvideResponse)
+}
+
+// said is the completion code of an answer.
+func said(err error) string {
+	response, ok := errors.AsType[*types.ResponseError](err)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("it answers with code %#02x (%s)", uint8(response.CompletionCode()), response.CompletionCode())
 }
 
 func named(class error, said string) error {

@@ -79,6 +79,49 @@ func TestTheForgerKnowsHowToSign(t *testing.T) {
 	}
 }
 
+// A BMC that says that it has no answer may have done what it was told: a cycle that is sent again would run twice.
+func TestACommandThatABMCDidNotFinishMayHaveHappened(t *testing.T) {
+	for name, tt := range map[string]struct {
+		code byte
+		want error
+	}{
+		"timed out":                {0xc3, power.ErrUnanswered},
+		"has no answer to give":    {0xce, power.ErrUnanswered},
+		"was busy, and did not":    {0xc0, power.ErrBusy},
+		"is starting, and did not": {0xd2, power.ErrBusy},
+		"says no":                  {0xff, power.ErrRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, seen := &box{on: true}, 0
+			f := newForger(func(message []byte) []byte {
+				if seen++; seen == 2 { // the first answers the privilege
+					message[6] = tt.code
+					return append(message[:7], checksum(message[3:7]))
+				}
+				return message
+			})
+			address := tapped(t, b.serve(t), f.hear, func(_ int, answer []byte) [][]byte { return [][]byte{f.forge(answer)} })
+			if err := the(t, address).Press(t.Context(), power.PressCycle); !errors.Is(err, tt.want) {
+				t.Errorf("the error is %v, want %v", err, tt.want)
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if len(b.log) != 1 {
+				t.Errorf("the chassis was told %v", b.log)
+			}
+		})
+	}
+}
+
+// checksum makes the bytes and itself add up to nothing.
+func checksum(bytes []byte) byte {
+	var sum byte
+	for _, b := range bytes {
+		sum += b
+	}
+	return -sum
+}
+
 // Whatever a BMC signs: the switch says on, off or a fault, and does not crash.
 func FuzzSigned(f *testing.F) {
 	f.Add(2, 1000, 0, []byte{}, false)

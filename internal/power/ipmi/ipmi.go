@@ -78,8 +78,11 @@ func (s *Switch) Press(ctx context.Context, action power.Action) error {
 			return nil
 		}
 		verdict := c.fault(err)
-		if errors.Is(verdict, power.ErrUnreachable) || errors.Is(verdict, power.ErrGarbled) {
+		switch {
+		case errors.Is(verdict, power.ErrUnreachable) || errors.Is(verdict, power.ErrGarbled):
 			verdict = fmt.Errorf("%w within %s", power.ErrUnanswered, s.o.Timeout)
+		case unfinished(err):
+			verdict = fmt.Errorf("%w: %s", power.ErrUnanswered, said(err))
 		}
 		return fmt.Errorf("chassis control %s: %w", action, verdict)
 	})
