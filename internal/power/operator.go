@@ -206,6 +206,10 @@ func (p *operation) cycle(ctx context.Context) {
 		p.end(Done, fmt.Sprintf("%s said off and then on, after %s", p.Switch, p.elapsed()))
 		return
 	}
+	if p.taken == 0 {
+		p.end(Unreachable, fmt.Sprintf("%s was sent it and never answered, and was not seen to go off and on again in %s", p.Switch, p.elapsed()))
+		return
+	}
 	p.end(Unobserved, fmt.Sprintf("%s took it, but was not seen to go off and on again in %s", p.Switch, p.elapsed()))
 }
 

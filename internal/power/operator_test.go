@@ -145,7 +145,7 @@ func TestAnOperationBelievesTheSwitchReadAgainAndNothingElse(t *testing.T) {
 		"a dry run opens no plug":                               {verb: "soft", metal: metal{state: Off}, limits: func(l *Limits) { l.CutAfterSoft, l.DryRun = true, true }, outcome: Already},
 		"a plug is not opened behind a machine that runs":       {verb: "soft", metal: metal{state: On}, limits: func(l *Limits) { l.CutAfterSoft = true }, outcome: Unobserved, log: []Action{PressSoft}},
 		"a cycle is sent once and seen in both halves":          {verb: "cycle", metal: metal{state: On, reads: []any{On, On, Off, Off, On, On}}, outcome: Done, log: []Action{PressCycle}},
-		"a cycle without an answer is never sent again":         {verb: "cycle", metal: metal{state: On, denies: []error{ErrUnanswered}}, outcome: Unobserved, log: []Action{PressCycle}},
+		"a cycle without an answer is never sent again":         {verb: "cycle", metal: metal{state: On, denies: []error{ErrUnanswered}}, outcome: Unreachable, log: []Action{PressCycle}, says: "never answered"},
 		"a machine that is off is not cycled":                   {verb: "cycle", metal: metal{state: Off}, outcome: Refused, says: "use on"},
 		"a status":                                              {verb: "status", metal: metal{state: On}, outcome: Done, says: "switch says on"},
 		"a status in transition":                                {verb: "status", metal: metal{state: Unknown}, outcome: Done, says: "switch says unknown"},
