@@ -36,6 +36,9 @@ type Operator struct {
 	Switch Switch
 	Clock  Clock
 	Limits Limits
+	// Runs is whether the machine's operating system answers, where something beside the switch can tell; nil: nothing can.
+	// A plug is not opened behind a machine that runs, whatever it draws.
+	Runs func(ctx context.Context) bool
 	// Progress is told what happens on the way, a line at a time.
 	Progress func(line string)
 }
@@ -178,6 +181,10 @@ func (p *operation) force(ctx context.Context) {
 
 // cut opens a plug behind a machine that has shut down: only power that returns starts it again.
 func (p *operation) cut(ctx context.Context) {
+	if p.Runs != nil && p.Runs(ctx) {
+		p.end(Garbled, fmt.Sprintf("%s: it says off, and yet the machine's operating system answers; the plug was not opened", p.Switch))
+		return
+	}
 	if err := p.press(ctx, PressOff); err != nil {
 		p.fail("the machine shut down; opening", err)
 		return

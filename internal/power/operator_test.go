@@ -175,6 +175,30 @@ func TestAnOperationBelievesTheSwitchReadAgainAndNothingElse(t *testing.T) {
 	}
 }
 
+// A plug's watts are no proof: a machine that idles below the limit would lose its power in the middle of its work.
+func TestAPlugIsNotOpenedBehindAMachineThatAnswers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		state State
+		log   []Action
+	}{
+		"that seems to be down already": {Off, nil}, "that seems to have gone down": {On, []Action{PressSoft}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock, limits := &steps{now: time.Unix(0, 0)}, Default()
+			limits.CutAfterSoft = true
+			m := &metal{steps: clock, state: tt.state, after: map[Action]time.Duration{PressSoft: time.Second}}
+			o := Operator{Switch: m, Clock: clock, Limits: limits, Runs: func(context.Context) bool { return true }}
+			result := o.Run(t.Context(), "soft", "")
+			if result.Outcome != Garbled || !strings.Contains(result.Message, "the plug was not opened") {
+				t.Errorf("it ended %s: %s", result.Outcome, result.Message)
+			}
+			if diff := cmp.Diff(tt.log, m.log); diff != "" {
+				t.Errorf("presses (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAnOperationThatIsStoppedSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	clock := &steps{now: time.Unix(0, 0)}

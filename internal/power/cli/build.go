@@ -194,5 +194,11 @@ func (p pair) State(ctx context.Context) (power.State, error) {
 	return p.down.State(ctx)
 }
 
+// runs is whether the machine answers where it is told to shut down.
+func (p pair) runs(ctx context.Context) bool {
+	state, err := p.down.State(ctx)
+	return err == nil && state == power.On
+}
+
 // String names both.
 func (p pair) String() string { return p.up.String() + " and " + p.down.String() }

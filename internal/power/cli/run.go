@@ -51,6 +51,9 @@ func Run(ctx context.Context, p Process) int {
 	}
 	o.limits.CutAfterSoft = o.opensBehind()
 	operator := power.Operator{Switch: machine, Clock: p.Clock, Limits: o.limits, Progress: p.progress(o)}
+	if both, paired := machine.(pair); paired {
+		operator.Runs = both.runs
+	}
 	return p.finish(o, operator.Run(ctx, o.verb, o.until))
 }
 

@@ -228,6 +228,9 @@ func TestTwoWaysMakeOneSwitch(t *testing.T) {
 		if state, err := tt.pair.State(t.Context()); err != nil || state != tt.want {
 			t.Errorf("%s: %s, %v", name, state, err)
 		}
+		if !tt.pair.runs(t.Context()) || (pair{up: down, down: up}).runs(t.Context()) {
+			t.Errorf("%s: whether the machine runs is not what the way down says", name)
+		}
 		for _, action := range []power.Action{power.PressOn, power.PressSoft, power.PressOff} {
 			if err := tt.pair.Press(t.Context(), action); err != nil {
 				t.Error(err)
