@@ -171,7 +171,7 @@ func (s *Switch) get(ctx context.Context, at string, into any) error {
 		return s.explained(err, answer.Body)
 	}
 	if err := json.Unmarshal(answer.Body, into); err != nil {
-		return fmt.Errorf("%w: GET %s is no Redfish answer: %w", power.ErrGarbled, at, err)
+		return fmt.Errorf("%w: GET %s is no Redfish answer: %s", power.ErrGarbled, s.client.Clean(at), s.client.Clean(err.Error()))
 	}
 	return nil
 }

@@ -25,8 +25,14 @@ func Line(text string, limit int) string {
 	return line
 }
 
-// Clean is the function Clean, with the secrets left out before the line is cut.
-func (c *Client) Clean(text string) string { return Clean(c.hide.Replace(text)) }
+// Cleaner is the function Clean, with the secrets left out before the line is cut.
+func Cleaner(secrets ...string) func(text string) string {
+	hide := hider(secrets)
+	return func(text string) string { return Clean(hide.Replace(text)) }
+}
+
+// Clean is the function Clean, with the secrets left out.
+func (c *Client) Clean(text string) string { return c.clean(text) }
 
 // leastSecret is the length from which a secret is left out. A shorter one is guessed in a moment, and would be found in
 // the words of most messages.

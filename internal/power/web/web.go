@@ -39,7 +39,7 @@ type Options struct {
 type Client struct {
 	http    *http.Client
 	timeout time.Duration
-	hide    *strings.Replacer
+	clean   func(string) string
 	// digests is whether the switch wanted a digest: then it is not shown the password again.
 	digests bool
 }
@@ -53,7 +53,7 @@ func New(o Options) (*Client, error) {
 			return nil, fmt.Errorf("%w: the CA holds no PEM certificate", power.ErrCredentials)
 		}
 	}
-	return &Client{timeout: o.Timeout, hide: hider(o.Secrets), http: &http.Client{
+	return &Client{timeout: o.Timeout, clean: Cleaner(o.Secrets...), http: &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: config, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
@@ -91,14 +91,16 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		written.Store(false) // what was turned away was not done
 		came, err = c.send(ctx, r, answer)
 	}
+	acts := r.Presses || r.Method != http.MethodGet
+	name := c.Clean(r.Method + " " + r.Name)
 	if came.code == 0 {
-		return Answer{}, fmt.Errorf("%s: %w", r.name(), c.fault(err, r.Presses || r.Method != http.MethodGet, written.Load()))
+		return Answer{}, fmt.Errorf("%s: %w", name, c.fault(err, acts, written.Load()))
 	}
-	if verdict := c.statusFault(came); verdict != nil {
-		return Answer{Status: came.code, Body: came.body}, fmt.Errorf("%s: %w", r.name(), verdict)
+	if verdict := c.statusFault(came, acts); verdict != nil {
+		return Answer{Status: came.code, Body: came.body}, fmt.Errorf("%s: %w", name, verdict)
 	}
-	if err != nil && r.Method == http.MethodGet {
-		return Answer{}, fmt.Errorf("%s: %w: %s", r.name(), power.ErrGarbled, c.Clean(err.Error()))
+	if err != nil && !acts { // what was done is done, however its answer ends
+		return Answer{}, fmt.Errorf("%s: %w: %s", name, power.ErrGarbled, c.Clean(err.Error()))
 	}
 	return Answer{Status: came.code, Body: came.body}, nil
 }
@@ -138,8 +140,6 @@ func (c *Client) send(ctx context.Context, r Request, authorization string) (rep
 	return reply{response.StatusCode, response.Status, response.Header, body}, err
 }
 
-func (r Request) name() string { return r.Method + " " + r.Name }
-
 // bare is the error without the URL, in which net/http puts what should not be printed.
 func bare(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
@@ -173,8 +173,9 @@ func timeout(err error) bool {
 	return ok && waited.Timeout()
 }
 
-// statusFault says what a status means; nil is success.
-func (c *Client) statusFault(came reply) error {
+// statusFault says what a status means; nil is success. A gateway that had no answer does not know what became of what it
+// handed on.
+func (c *Client) statusFault(came reply, acts bool) error {
 	var class error
 	switch status := came.code; {
 	case status >= 200 && status < 300:
@@ -186,6 +187,11 @@ func (c *Client) statusFault(came reply) error {
 		class = power.ErrCredentials
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
 		class = power.ErrBusy
+	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
+		class = power.ErrUnreachable
+		if acts {
+			class = power.ErrUnanswered
+		}
 	default:
 		class = power.ErrRefused
 	}

@@ -2,10 +2,13 @@ package web
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +110,58 @@ func TestAnswersThatAreNone(t *testing.T) {
 		if _, err := client(t).Do(t.Context(), Request{Method: http.MethodGet, URL: at}); !errors.Is(err, tt.want) || len(err.Error()) > 300 {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}
+	}
+}
+
+// A gateway before a switch that is away is one that may be asked again; what it handed on may have been done.
+func TestAGatewayDoesNotKnow(t *testing.T) {
+	at := says(t, []byte("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"))
+	for presses, want := range map[bool]error{false: power.ErrUnreachable, true: power.ErrUnanswered} {
+		if _, err := client(t).Do(t.Context(), Request{Method: http.MethodGet, URL: at, Presses: presses}); !errors.Is(err, want) {
+			t.Errorf("presses: %t: %v, want %v", presses, err, want)
+		}
+	}
+}
+
+// The password goes to the switch and nowhere else: neither where it redirects to, nor through a proxy of the environment's.
+func TestThePasswordGoesNowhereElse(t *testing.T) {
+	asked := 0
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer elsewhere.Close()
+	t.Setenv("HTTP_PROXY", elsewhere.URL)
+	t.Setenv("HTTPS_PROXY", elsewhere.URL)
+	at := says(t, []byte("HTTP/1.1 307 Temporary Redirect\r\nLocation: "+elsewhere.URL+"\r\nContent-Length: 0\r\n\r\n"))
+	for _, r := range []Request{
+		{Method: http.MethodGet, URL: at, Username: "admin", Password: "hunter2"},
+		{Method: http.MethodPost, URL: at, Body: "{}", Username: "admin", Password: "hunter2"},
+		{Method: http.MethodGet, URL: "http://plug.invalid/", Username: "admin", Password: "hunter2"}, // what is on loopback no proxy is asked for
+	} {
+		if _, err := client(t).Do(t.Context(), r); err == nil {
+			t.Errorf("%s %s is taken", r.Method, r.URL)
+		}
+	}
+	transport, plain := client(t).http.Transport.(*http.Transport)
+	if !plain || transport.Proxy != nil {
+		t.Error("a proxy may be asked") // the environment is read once in a process, and may have been before
+	}
+	if asked > 0 {
+		t.Errorf("somebody else was asked %d times", asked)
+	}
+}
+
+// A switch that speaks no newer TLS than 1.1 is not spoken to.
+func TestOldTLSIsNotSpoken(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	c, err := New(Options{Timeout: time.Second, Insecure: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Do(t.Context(), Request{Method: http.MethodGet, URL: server.URL}); err == nil || !strings.Contains(err.Error(), "protocol version") {
+		t.Errorf("the error is %v", err)
 	}
 }
 
