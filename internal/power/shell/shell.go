@@ -42,6 +42,8 @@ type Switch struct {
 	o     Options
 	auth  []ssh.AuthMethod
 	known hosts
+	// clean makes what the machine said fit to be shown.
+	clean func(string) string
 }
 
 // New reads keys and known hosts; nothing is sent yet.
@@ -49,7 +51,7 @@ func New(o Options) (*Switch, error) {
 	if _, _, err := net.SplitHostPort(o.Address); err != nil || o.User == "" || o.Command == "" {
 		return nil, fmt.Errorf("ssh needs an address (host:port), a user and a command: %q, %q, %q", o.Address, o.User, o.Command)
 	}
-	s := &Switch{o: o}
+	s := &Switch{o: o, clean: web.Cleaner(o.Password)}
 	if len(o.PrivateKey) > 0 {
 		signer, err := ssh.ParsePrivateKey(o.PrivateKey)
 		if err != nil {
@@ -90,8 +92,11 @@ func (s *Switch) Press(ctx context.Context, action power.Action) error {
 // run starts the command and reads how it ended.
 func (s *Switch) run(ctx context.Context, client *ssh.Client) error {
 	session, err := client.NewSession()
-	if err != nil {
-		return fmt.Errorf("%w: opening a session: %w", power.ErrRefused, err)
+	switch {
+	case err != nil && (dropped(err) || ctx.Err() != nil): // nothing was started yet
+		return fmt.Errorf("%w: opening a session: %s", power.ErrUnreachable, s.clean(err.Error()))
+	case err != nil:
+		return fmt.Errorf("%w: opening a session: %s", power.ErrRefused, s.clean(err.Error()))
 	}
 	defer func() { _ = session.Close() }()
 	said := &bounded{}
@@ -100,22 +105,22 @@ func (s *Switch) run(ctx context.Context, client *ssh.Client) error {
 		if dropped(err) {
 			return fmt.Errorf("%w: the connection ended while %q was started", power.ErrUnanswered, s.o.Command)
 		}
-		return fmt.Errorf("%w: starting %q: %w", power.ErrRefused, s.o.Command, err)
+		return fmt.Errorf("%w: starting %q: %s", power.ErrRefused, s.o.Command, s.clean(err.Error()))
 	}
 	err = session.Wait()
 	if ctx.Err() != nil { // it was we who hung up
 		return fmt.Errorf("%w: %q has not ended within %s", power.ErrUnanswered, s.o.Command, s.o.Timeout)
 	}
-	return verdict(s.o.Command, err, said.text.String())
+	return s.verdict(err, said.text.String())
 }
 
 // verdict says what the command's end means: only an exit status that is not 0 is a no.
-func verdict(command string, err error, said string) error {
+func (s *Switch) verdict(err error, said string) error {
 	exit, left := errors.AsType[*ssh.ExitError](err)
 	if !left || exit.Signal() != "" {
 		return nil
 	}
-	return fmt.Errorf("%w: %q exited with %d: %s", power.ErrRefused, command, exit.ExitStatus(), web.Clean(said))
+	return fmt.Errorf("%w: %q exited with %d: %s", power.ErrRefused, s.o.Command, exit.ExitStatus(), s.clean(said))
 }
 
 // login holds the machine to its host key and logs in.
@@ -167,9 +172,9 @@ func (s *Switch) enter(ctx context.Context, algorithms []string) (*ssh.Client, e
 		return ssh.NewClient(secured, channels, requests), nil
 	case errors.Is(err, power.ErrCredentials):
 	case verified && !dropped(err):
-		err = fmt.Errorf("%w: logging in: %w", power.ErrCredentials, err)
+		err = fmt.Errorf("%w: logging in: %s", power.ErrCredentials, s.clean(err.Error()))
 	default:
-		err = handshakeFault(err)
+		err = s.handshakeFault(err)
 	}
 	_ = conn.Close()
 	return nil, err
@@ -231,11 +236,14 @@ func dropped(err error) bool {
 }
 
 // handshakeFault says what a handshake means that failed before the host key was seen.
-func handshakeFault(err error) error {
+func (s *Switch) handshakeFault(err error) error {
 	if dropped(err) {
-		return fmt.Errorf("%w: %w", power.ErrUnreachable, err)
+		return fmt.Errorf("%w: %s", power.ErrUnreachable, s.clean(err.Error()))
 	}
-	return fmt.Errorf("%w: %w", power.ErrGarbled, err)
+	if _, differs := errors.AsType[*ssh.AlgorithmNegotiationError](err); differs {
+		return fmt.Errorf("%w: %w", power.ErrGarbled, err) // it is asked for another kind of host key
+	}
+	return fmt.Errorf("%w: %s", power.ErrGarbled, s.clean(err.Error()))
 }
 
 // bounded keeps the first bytes of what a command says on both of its outputs.

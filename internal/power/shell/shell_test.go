@@ -362,3 +362,61 @@ func FuzzEnds(f *testing.F) {
 		}
 	})
 }
+
+// A machine that takes the login and then nothing was not told to shut down, and may be told again.
+func TestAMachineThatGivesNoSessionWasNotAsked(t *testing.T) {
+	key, private := signer(t)
+	for name, stop := range map[string]func(net.Conn){
+		"it hangs":    func(net.Conn) {},
+		"it hangs up": func(conn net.Conn) { _ = conn.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := &ssh.ServerConfig{PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return nil, nil }}
+			config.AddHostKey(key)
+			address := once(t, func(conn net.Conn) {
+				go func() {
+					if _, channels, requests, err := ssh.NewServerConn(conn, config); err == nil {
+						go ssh.DiscardRequests(requests)
+						<-channels
+						stop(conn)
+					}
+				}()
+			})
+			s, err := New(Options{Address: address, User: "root", Command: "poweroff", PrivateKey: private,
+				Fingerprint: ssh.FingerprintSHA256(key.PublicKey()), Timeout: 300 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Press(t.Context(), power.PressSoft); !errors.Is(err, power.ErrUnreachable) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+func TestAPasswordThatAMachineSaysBackIsNotShown(t *testing.T) {
+	h := serve(t, nil, exits(1, "sudo: secret: sorry, try again\n"))
+	s, err := New(Options{Address: h.address, User: "root", Command: "poweroff", Password: "secret",
+		Fingerprint: ssh.FingerprintSHA256(h.key.PublicKey()), Timeout: 3 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Press(t.Context(), power.PressSoft); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAKeyWithAPassphraseIsNamed(t *testing.T) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte("open sesame"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = New(Options{Address: "worker.lan:22", User: "root", Command: "poweroff", PrivateKey: pem.EncodeToMemory(block), Fingerprint: "SHA256:x"})
+	if !errors.Is(err, power.ErrCredentials) || !strings.Contains(err.Error(), "passphrase protected") {
+		t.Errorf("the error is %v", err)
+	}
+}
