@@ -65,24 +65,24 @@ func (b *builder) build() (power.Switch, error) {
 
 func (b *builder) asIPMI() (power.Switch, error) {
 	s, err := ipmi.New(ipmi.Options{
-		Address: withPort(b.ipmi, ipmi.Port), Username: b.secret(b.credentials, "username", "POWER_USERNAME"),
-		Password: b.secret(b.credentials, "password", "POWER_PASSWORD"), CipherSuite: b.ipmiSuite, Administrator: b.ipmiAdmin, Timeout: b.timeout,
+		Address: withPort(b.ipmi, ipmi.Port), Username: b.word(b.credentials, "username", "POWER_USERNAME"),
+		Password: b.word(b.credentials, "password", "POWER_PASSWORD"), CipherSuite: b.ipmiSuite, Administrator: b.ipmiAdmin, Timeout: b.timeout,
 	})
 	return s, usage(cmp.Or(b.failed, err))
 }
 
 func (b *builder) asRedfish() (power.Switch, error) {
 	s, err := redfish.New(redfish.Options{
-		Address: b.redfish, System: b.redfishSystem, Username: b.secret(b.credentials, "username", "POWER_USERNAME"),
-		Password: b.secret(b.credentials, "password", "POWER_PASSWORD"), Web: b.web(),
+		Address: b.redfish, System: b.redfishSystem, Username: b.word(b.credentials, "username", "POWER_USERNAME"),
+		Password: b.word(b.credentials, "password", "POWER_PASSWORD"), Web: b.web(),
 	})
 	return s, usage(cmp.Or(b.failed, err))
 }
 
 func (b *builder) asPlug() (power.Switch, error) {
-	b.http.Username = b.secret(b.credentials, "username", "POWER_USERNAME")
-	b.http.Password = b.secret(b.credentials, "password", "POWER_PASSWORD")
-	b.http.Token = b.secret(b.credentials, "token", "POWER_TOKEN")
+	b.http.Username = b.word(b.credentials, "username", "POWER_USERNAME")
+	b.http.Password = b.word(b.credentials, "password", "POWER_PASSWORD")
+	b.http.Token = b.word(b.credentials, "token", "POWER_TOKEN")
 	b.http.Web = b.web()
 	s, err := plug.New(b.http)
 	return s, usage(cmp.Or(b.failed, err))
@@ -99,7 +99,7 @@ func (b *builder) asSSH() (power.Switch, error) {
 	folder := cmp.Or(b.sshCredentials, b.credentials)
 	user, host, named := strings.Cut(b.ssh, "@")
 	if !named {
-		user, host = cmp.Or(b.secret(folder, "username", ""), "root"), b.ssh
+		user, host = cmp.Or(b.word(folder, "username", ""), "root"), b.ssh
 	}
 	command := b.sshCommand
 	if command == "" {
@@ -113,7 +113,7 @@ func (b *builder) asSSH() (power.Switch, error) {
 		known = filepath.Join(folder, "known_hosts")
 	}
 	s, err := shell.New(shell.Options{
-		Address: withPort(host, "22"), User: user, Command: command, PrivateKey: b.key(folder), Password: b.secret(folder, "password", "POWER_PASSWORD"),
+		Address: withPort(host, "22"), User: user, Command: command, PrivateKey: b.key(folder), Password: b.word(folder, "password", "POWER_PASSWORD"),
 		KnownHosts: known, Fingerprint: b.fingerprint, Timeout: b.timeout,
 	})
 	return s, usage(cmp.Or(b.failed, err))
@@ -130,7 +130,17 @@ func (b *builder) web() web.Options {
 	return web.Options{Timeout: b.timeout, CA: ca, Insecure: b.insecure}
 }
 
-// secret is a file of a folder, without the line's end, or an environment variable. One that is not there is empty.
+// word is a secret of one line. What has more of them cannot be sent as a header or typed at a login, and is a file that
+// holds something else.
+func (b *builder) word(folder, name, variable string) string {
+	text := b.secret(folder, name, variable)
+	if strings.ContainsAny(text, "\r\n\x00") {
+		b.failed = cmp.Or(b.failed, fmt.Errorf("%w: the %s is more than one line", power.ErrCredentials, name))
+	}
+	return text
+}
+
+// secret is a file of a folder or an environment variable, without the line's end. One that is not there is empty.
 func (b *builder) secret(folder, name, variable string) string {
 	if folder != "" {
 		text, err := b.read(filepath.Join(folder, name))
@@ -144,7 +154,7 @@ func (b *builder) secret(folder, name, variable string) string {
 	if variable == "" {
 		return ""
 	}
-	return b.env(variable)
+	return strings.TrimRight(b.env(variable), "\r\n")
 }
 
 // key is the private key as it is: its last line end belongs to it.

@@ -178,5 +178,11 @@ func decode(text string, into any, url *string) error {
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
-	return decoder.Decode(into)
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if decoder.More() {
+		return errors.New("there is more than one JSON object")
+	}
+	return nil
 }

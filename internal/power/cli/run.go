@@ -138,7 +138,7 @@ on and off change nothing on a machine that is there already. soft asks for an o
 		{power.Refused, "the switch said no, has no such button, or stayed busy"},
 		{power.Unreachable, "no answer"},
 		{power.BadCredentials, "user, password, key, certificate or host key not accepted"},
-		{power.Garbled, "an answer that was not understood"},
+		{power.Garbled, "an answer that was not understood, or that another one belies"},
 	} {
 		fmt.Fprintf(&text, "  %d  %-12s %s\n", power.ExitCodes[row.outcome], row.outcome, row.says)
 	}

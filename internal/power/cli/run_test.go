@@ -117,6 +117,9 @@ func TestTheExitCodeAndTheLastLineSayHowItEnded(t *testing.T) {
 		"files outrank the environment":   {args: append(plug, "--credentials=/c", "on"), files: secret, env: map[string]string{"POWER_PASSWORD": "guess"}, code: 0, says: "done"},
 		"a token from a file":             {args: append(token, "--credentials=/c"), files: secret, code: 0, says: "done"},
 		"a token from the environment":    {args: token, env: map[string]string{"POWER_TOKEN": "t0ken"}, code: 0, says: "done"},
+		"a line end in the environment":   {args: append(plug, "on"), env: map[string]string{"POWER_USERNAME": "admin\n", "POWER_PASSWORD": "secret\r\n"}, code: 0, says: "done"},
+		"a password of two lines":         {args: append(plug, "--credentials=/c", "on"), files: map[string]string{"/c/username": "admin", "/c/password": "secret\nold\n"}, code: 7, says: "the password is more than one line"},
+		"two templates in one":            {args: []string{"--http-on", `{"url":"PLUG/on"} {"url":"PLUG/off"}`, "on"}, code: 2, says: "more than one JSON object"},
 		"a token that is missing":         {args: token, code: 7, says: "401 Unauthorized"},
 		"a file that cannot be read":      {args: append(plug, "--credentials=/broken", "on"), code: 7, says: "reading the credentials"},
 		"a status":                        {relay: &relay{on: true}, args: append(plug, "status"), code: 0, says: "says on"},
@@ -156,6 +159,11 @@ func TestJSONIsOneLineAndPeopleGetTheirsInTheTerminationLog(t *testing.T) {
 	defer server.Close()
 	code, out, complaints, log := run(t, server.URL, nil, nil, "-o", "json", "--termination-log=/dev/termination-log",
 		"--http-on", "PLUG/on", "--http-status", `{"url":"PLUG/status","jsonPath":"output"}`, "on")
+	for name := range keys(t, out) {
+		if !slices.Contains([]string{"verb", "outcome", "message", "switch", "before", "state", "presses", "forced", "seconds"}, name) {
+			t.Errorf("programs that read it do not know %q", name)
+		}
+	}
 	var got power.Result
 	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil {
 		t.Fatalf("exit code %d, %v: %s", code, err, out)
@@ -173,6 +181,21 @@ func TestJSONIsOneLineAndPeopleGetTheirsInTheTerminationLog(t *testing.T) {
 	}
 }
 
+// keys are the names in a JSON object. They are part of the program's interface, as the exit codes are.
+func keys(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var object map[string]any
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"verb", "outcome", "message", "presses", "seconds"} {
+		if _, there := object[name]; !there {
+			t.Errorf("there is no %q in %s", name, text)
+		}
+	}
+	return object
+}
+
 // A switch may say much, and anything: what is printed and ends up in an event is one printable line.
 func TestWhateverASwitchSaysIsOneLine(t *testing.T) {
 	server := httptest.NewServer(&relay{})
@@ -185,6 +208,33 @@ func TestWhateverASwitchSaysIsOneLine(t *testing.T) {
 	}
 	if strings.ContainsAny(strings.ReplaceAll(out, "\n", ""), "\x1b\r\t") || strings.Contains(out, "hunter2") {
 		t.Errorf("it prints %q", out)
+	}
+}
+
+// Whatever the verb and however it ends: no credential is printed, least of all by a dry run.
+func TestNothingThatIsPrintedHasACredentialInIt(t *testing.T) {
+	server := httptest.NewServer(&relay{})
+	defer server.Close()
+	key := "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaA==\n-----END OPENSSH PRIVATE KEY-----\n"
+	files := map[string]string{"/c/username": "admin", "/c/password": "hunter22", "/c/token": "t0ken-t0ken", "/k/ssh-privatekey": key, "/k/password": "sesame-street"}
+	plug := []string{"--credentials=/c", "--reach=0", `--http-on={"url":"PLUG/on?p=${password}","headers":{"X-Token":"${token}"}}`,
+		"--http-off=PLUG/noise?p=${password}&t=${token}", `--http-status={"url":"PLUG/status?p=${password}","jsonPath":"output"}`}
+	for _, args := range [][]string{
+		append(plug, "--dry-run", "on"), append(plug, "--dry-run", "-o=json", "on"), append(plug, "on"), append(plug, "-o=json", "off"), append(plug, "status"),
+		append(plug, "--ssh=root@127.0.0.1:1", "--ssh-credentials=/k", "--ssh-fingerprint=SHA256:x", "soft"),
+		{"--credentials=/c", "--dry-run", "--reach=0", "--timeout=1s", "--ipmi=127.0.0.1:1", "on"},
+		{"--credentials=/c", "--dry-run", "--reach=0", "--timeout=1s", "--redfish=https://127.0.0.1:1", "on"},
+		{"--credentials=/c", "--ipmi-cipher-suite=1", "--ipmi=127.0.0.1:1", "on"},
+	} {
+		_, out, complaints, log := run(t, server.URL, nil, files, append(args, "--termination-log=/log")...)
+		if out == "" {
+			t.Errorf("%v prints nothing", args)
+		}
+		for _, secret := range []string{"hunter22", "t0ken-t0ken", "sesame-street", "b3BlbnNzaA"} {
+			if strings.Contains(out+complaints+log, secret) {
+				t.Errorf("%v prints %q:\n%s%s%s", args, secret, out, complaints, log)
+			}
+		}
 	}
 }
 
