@@ -131,8 +131,8 @@ type SwitchTLS struct {
 }
 
 // HTTPSwitch is a switch that is worked by HTTP requests. In urls, header values and bodies, ${username}, ${password} and
-// ${token} stand for the keys of the credentials. Without ${password} anywhere, user and password are sent as basic
-// authentication. A request succeeds with any 2xx status.
+// ${token} stand for the keys of the credentials. Without ${password} anywhere, and without a header Authorization, user and
+// password are sent as basic authentication. A request succeeds with any 2xx status.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.powerOn) || has(self.powerOff) || has(self.softOff) || has(self.status)",message="needs a request that works the switch: powerOn, powerOff, softOff or status"
 type HTTPSwitch struct {

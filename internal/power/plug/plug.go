@@ -33,7 +33,8 @@ type Request struct {
 type Options struct {
 	On, Off, Soft, Cycle *Request
 	Status               *Status
-	// Username and Password are also sent as basic authentication, unless a template uses ${password}.
+	// Username and Password are also sent as basic authentication, unless a template uses ${password} or has an
+	// Authorization header of its own.
 	Username, Password, Token string
 	Web                       web.Options
 }
@@ -68,7 +69,7 @@ func New(o Options) (*Switch, error) {
 		if s.host == "" || name == "on" {
 			s.host = at.Host
 		}
-		if strings.Contains(r.URL+r.Body+strings.Join(slices.Sorted(maps.Values(r.Header)), ""), "${password}") {
+		if r.authorizes() {
 			s.basic = false
 		}
 	}
@@ -81,6 +82,18 @@ func New(o Options) (*Switch, error) {
 		s.status, err = o.Status.reader(s.client.Clean)
 	}
 	return s, err
+}
+
+// authorizes is whether the template itself says who we are.
+func (r *Request) authorizes() bool {
+	text := r.URL + r.Body
+	for field, value := range r.Header {
+		if http.CanonicalHeaderKey(field) == "Authorization" {
+			return true
+		}
+		text += value
+	}
+	return strings.Contains(text, "${password}")
 }
 
 // String names the protocol and the address.
@@ -119,7 +132,7 @@ func (s *Switch) State(ctx context.Context) (power.State, error) {
 // fill puts the credentials into a template.
 func (s *Switch) fill(r Request, name string) web.Request {
 	filled := web.Request{
-		Method: r.Method, URL: s.put(r.URL, url.QueryEscape), Name: name + " request at " + s.host,
+		Method: r.Method, URL: s.put(r.URL, inURL), Name: name + " request at " + s.host,
 		Header: map[string]string{}, Body: s.put(r.Body, asIs),
 	}
 	if body := strings.TrimSpace(r.Body); strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
@@ -145,6 +158,9 @@ func (s *Switch) put(template string, escape func(string) string) string {
 		"${username}", escape(s.o.Username), "${password}", escape(s.o.Password), "${token}", escape(s.o.Token),
 	).Replace(template)
 }
+
+// inURL escapes for a path and a query alike: a plus is a space in one of them only.
+func inURL(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
 func asIs(text string) string { return text }
 

@@ -41,12 +41,18 @@ func TestTemplatesAreFilledWithCredentials(t *testing.T) {
 		"a body is posted":                       {Request{URL: url + "/x", Body: "on"}, seen{Line: "POST /x", Body: "on", Auth: basic}},
 		"a password in the URL is escaped there": {Request{URL: url + "/cm?user=${username}&password=${password}&cmnd=Power%20On"}, seen{Line: "GET /cm?user=user&password=p%26ss%22word&cmnd=Power%20On"}},
 		"a password in JSON is escaped there":    {Request{URL: url, Method: "PUT", Body: `{"key":"${password}"}`}, seen{Line: "PUT /", Body: `{"key":"p\u0026ss\"word"}`}},
-		"a token goes into a header":             {Request{URL: url, Header: map[string]string{"x-token": "Bearer ${token}", "authorization": "none"}}, seen{Line: "GET /", Auth: basic, Token: "Bearer tok"}},
+		"a token goes into a header":             {Request{URL: url, Header: map[string]string{"x-token": "Bearer ${token}", "accept": "*/*"}}, seen{Line: "GET /", Auth: basic, Token: "Bearer tok"}},
+		"a request that says itself who asks":    {Request{URL: url, Header: map[string]string{"authorization": "Bearer ${token}"}}, seen{Line: "GET /", Auth: "Bearer tok"}},
+		"a space is one in a path too":           {Request{URL: url + "/${username}/x?a=${username}&password=${password}"}, seen{Line: "GET /user%20name/x?a=user%20name&password=p%26ss%22word"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			*log = nil
-			s, err := New(Options{On: &tt.request, Username: "user", Password: `p&ss"word`, Token: "tok", Web: web.Options{Timeout: time.Second}})
+			username := "user"
+			if strings.Contains(tt.want.Line, "user%20name") {
+				username = "user name"
+			}
+			s, err := New(Options{On: &tt.request, Username: username, Password: `p&ss"word`, Token: "tok", Web: web.Options{Timeout: time.Second}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,6 +82,7 @@ func TestTheStateIsReadAsTheStatusSays(t *testing.T) {
 		"watts below the limit":               {Status{JSONPath: "apower", Above: "12.5"}, shelly, power.Off},
 		"watts that are a word":               {Status{JSONPath: "output", Above: "8"}, shelly, ""},
 		"watts that are no number":            {Status{Above: "8"}, "NaN", ""},
+		"watts without end":                   {Status{Above: "8"}, "Infinity", ""},
 		"a pattern with a group":              {Status{Pattern: `POWER":"(\w+)"`}, `{"POWER":"ON"}`, power.On},
 		"a pattern without one":               {Status{Pattern: `lamp-\w+`, On: "lamp-lit", Off: "lamp-dark"}, "<b>lamp-dark</b>", power.Off},
 		"the whole answer":                    {Status{}, "on\n", power.On},
@@ -119,6 +126,8 @@ func TestWhatAPlugDoesWrongHasAName(t *testing.T) {
 		"so may a get that hangs":           {func(_ http.ResponseWriter, r *http.Request) { hang(r) }, "GET", power.ErrUnanswered},
 		"a plug that hangs up after a post": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "POST", power.ErrUnanswered},
 		"a success with a body of any kind": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0}) }, "POST", nil},
+		"so is that of a get":               {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "10") }, "GET", nil},
+		"a gateway without an answer":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGatewayTimeout) }, "GET", power.ErrUnanswered},
 		"a success whose body is cut short": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "10") }, "POST", nil},
 	}
 	for name, tt := range tests {
@@ -160,7 +169,7 @@ func TestTemplatesThatCannotBe(t *testing.T) {
 	for name, o := range map[string]Options{
 		"none at all": {}, "no host": request("/relay/0"), "another protocol": request("mqtt://plug.lan"),
 		"a password before the host": request("http://admin:secret@plug.lan"), "a path and a pattern": status(Status{JSONPath: "a", Pattern: "b"}),
-		"a pattern that is none": status(Status{Pattern: "("}), "a limit in words": status(Status{Above: "much"}),
+		"a pattern that is none": status(Status{Pattern: "("}), "a limit in words": status(Status{Above: "much"}), "a limit that is none": status(Status{Above: "NaN"}), "one word for both": status(Status{On: "1", Off: "1"}),
 		"a limit and a word": status(Status{Above: "8", On: "on"}), "an empty part of a path": status(Status{JSONPath: "a..b"}),
 		"an index that is none": status(Status{JSONPath: "a[b]"}), "a bracket that stays open": status(Status{JSONPath: "a[1"}),
 	} {

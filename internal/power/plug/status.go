@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,6 +51,9 @@ func (s Status) reader(clean func(string) string) (*reader, error) {
 	if s.On != "" && s.Off == "" {
 		r.off = nil
 	}
+	if s.On != "" && strings.EqualFold(s.On, s.Off) {
+		return nil, fmt.Errorf("on and off are the same: %q", s.On)
+	}
 	if s.JSONPath != "" && s.Pattern != "" {
 		return nil, errors.New("a status has a jsonPath or a pattern, not both")
 	}
@@ -67,7 +71,7 @@ func (s Status) reader(clean func(string) string) (*reader, error) {
 	}
 	if s.Above != "" {
 		limit, err := strconv.ParseFloat(s.Above, 64)
-		if err != nil || s.On != "" || s.Off != "" {
+		if err != nil || math.IsNaN(limit) || math.IsInf(limit, 0) || s.On != "" || s.Off != "" {
 			return nil, fmt.Errorf("above is a number, without on and off: %q", s.Above)
 		}
 		r.above = &limit
@@ -84,7 +88,7 @@ func (r *reader) read(answer []byte) (power.State, error) {
 	if r.above != nil {
 		watts, err := strconv.ParseFloat(value, 64)
 		switch {
-		case err != nil || watts != watts:
+		case err != nil || math.IsNaN(watts) || math.IsInf(watts, 0):
 			return "", fmt.Errorf("%w: %q is no number", power.ErrGarbled, r.clean(value))
 		case watts > *r.above:
 			return power.On, nil
@@ -117,7 +121,7 @@ func (r *reader) value(answer []byte) (string, error) {
 	}
 	var document any
 	if err := json.Unmarshal(answer, &document); err != nil {
-		return "", fmt.Errorf("the answer is no JSON: %w", err)
+		return "", fmt.Errorf("the answer is no JSON: %s", r.clean(err.Error()))
 	}
 	for _, s := range r.path {
 		next, found := s.of(document)
