@@ -86,8 +86,8 @@ func (r *run) missing(c *claim) string {
 		return "the machine registered but was not through the readiness gate"
 	}
 	if last := facts.LastJob(c.Status.Jobs, v2.OperationStartup); last != nil && last.Outcome == v2.JobSucceeded {
-		return fmt.Sprintf("startup Job %s succeeded, but no kubelet reported as %s (no power, a boot that hangs, or a kubelet "+
-			"that is refused, as after its disk was replaced)", last.Name, r.in.Slot.Spec.KubernetesNodeName)
+		return fmt.Sprintf("startup Job %s succeeded%s, but no kubelet reported as %s (no power, a boot that hangs, or a kubelet "+
+			"that is refused, as after its disk was replaced)", last.Name, quoted(last.Message), r.in.Slot.Spec.KubernetesNodeName)
 	}
 	return "no kubelet reported as " + r.in.Slot.Spec.KubernetesNodeName
 }

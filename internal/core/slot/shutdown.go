@@ -122,8 +122,8 @@ func (r *run) notObserved(v *reversal, last *v2.JobRecord) {
 	if conditionReason(v.claim.Status.Conditions, v2.ConditionMachineObservedOff) == reasonPaused {
 		return
 	}
-	message := fmt.Sprintf("Job %s succeeded, but the machine is still on %s later (attempt %d of %d)",
-		last.Name, r.policy.ShutdownSettle, *v.attempts, r.policy.MaxShutdownAttempts)
+	message := fmt.Sprintf("Job %s succeeded%s, but the machine is still on %s later (attempt %d of %d)",
+		last.Name, quoted(last.Message), r.policy.ShutdownSettle, *v.attempts, r.policy.MaxShutdownAttempts)
 	r.claimCondition(v.claim, v2.ConditionMachineObservedOff, metav1.ConditionFalse, "StillOn", message)
 	r.noteClaim(v.claim, true, v2.EventShutdownNotObserved, message)
 }

@@ -33,6 +33,14 @@ func describeJob(record *v2.JobRecord) string {
 	return joinSentence(text, record.Message)
 }
 
+// quoted is what a Job said that succeeded, in brackets. Nothing is said by most.
+func quoted(message string) string {
+	if message == "" {
+		return ""
+	}
+	return " (" + strings.TrimSpace(message) + ")"
+}
+
 func outcomeWords(outcome v2.JobOutcome) string {
 	switch outcome {
 	case v2.JobSucceeded:
