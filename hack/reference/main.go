@@ -78,13 +78,13 @@ func writeKind(out *bytes.Buffer, definition apiextensionsv1.CustomResourceDefin
 	fmt.Fprintf(out, "\nColumns of `kubectl get`: %s.\n", strings.Join(columns, ", "))
 	for _, part := range []string{"spec", "status"} {
 		fields := schema.Properties[part]
-		fmt.Fprintf(out, "\n### %s.%s\n\n%s\n\n| field | type | default | rules | meaning |\n| --- | --- | --- | --- | --- |\n",
+		fmt.Fprintf(out, "\n### %s.%s\n\n%s\n\n",
 			names.Kind, part, fields.Description)
 		writeFields(out, part, fields, said(*schema))
 	}
 	fmt.Fprintf(out, "\n### Rules of a whole %s\n\n", names.Kind)
 	for _, rule := range schema.XValidations {
-		fmt.Fprintf(out, "- `%s`: %s\n", strings.TrimPrefix(rule.FieldPath, "."), cell(rule.Message))
+		fmt.Fprintf(out, "- `%s`: %s\n", strings.TrimPrefix(rule.FieldPath, "."), line(rule.Message))
 	}
 }
 
@@ -95,12 +95,15 @@ func writeFields(out *bytes.Buffer, path string, parent apiextensionsv1.JSONSche
 		if slices.Contains(parent.Required, name) {
 			shown = "**" + shown + "**"
 		}
-		byDefault := ""
+		kind := typeOf(name, field)
 		if field.Default != nil {
-			byDefault = "`" + string(field.Default.Raw) + "`"
+			kind += "; default `" + string(field.Default.Raw) + "`"
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", shown, typeOf(name, field), byDefault,
-			cell(strings.Join(rules(at, field, said, slices.Contains(theirs, name) && name != "conditions"), "; ")), cell(field.Description))
+		meaning := line(field.Description)
+		if known := rules(at, field, said, slices.Contains(theirs, name) && name != "conditions"); len(known) > 0 {
+			meaning += " *Rules: " + line(strings.Join(known, "; ")) + ".*"
+		}
+		fmt.Fprintf(out, "- %s (%s): %s\n", shown, kind, meaning)
 		if slices.Contains(theirs, name) {
 			continue
 		}
@@ -136,7 +139,5 @@ func typeOf(name string, field apiextensionsv1.JSONSchemaProps) string {
 	return field.Type
 }
 
-// cell is a text in one cell of a table.
-func cell(text string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
-}
+// line is a text on one line.
+func line(text string) string { return strings.Join(strings.Fields(text), " ") }

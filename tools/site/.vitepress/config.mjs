@@ -1,6 +1,6 @@
 // The documentation as a site: the pages of docs as they stand, in the order of docs/README.md. A link that leads nowhere
 // ends the build. Files outside docs that a page points at become part of the site.
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -20,7 +20,8 @@ for (const file of readdirSync(docs, { recursive: true }).filter((f) => f.endsWi
 // Anchors are those that a forge makes, so that a link holds in both places.
 const slugify = (heading) => heading.trim().toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-')
 
-const title = (file) => readFileSync(join(docs, file), 'utf8').match(/^# (.*)$/m)?.[1] ?? file
+// title is the heading of a page up to a colon: what follows it would only be in the way of who looks for a page.
+const title = (file) => readFileSync(join(docs, file), 'utf8').match(/^# (?:\d+\. )?([^:\n]*)/m)?.[1] ?? file
 
 // sidebar reads the sections of docs/README.md: a heading, and a list of links below it. The folder of a page, or of the name of
 // one, stands below it.
@@ -46,7 +47,7 @@ function sidebar() {
 // Files outside docs that some page points at, to be copied into the site.
 const files = new Set()
 
-// outside turns a link that leaves docs into one to the copy; what does not exist is left, and found to be dead.
+// outside turns a link to a file that leaves docs into one to the copy; any other is left, and found to be dead.
 function outside(md) {
   const open = md.renderer.rules.link_open ?? ((tokens, i, options, _, self) => self.renderToken(tokens, i, options))
   md.renderer.rules.link_open = (tokens, i, options, env, self) => {
@@ -54,10 +55,9 @@ function outside(md) {
     if (to && !/^[a-z]+:|^\//.test(to)) {
       const target = resolve(docs, dirname(env.relativePath), to)
       const name = relative(repository, target)
-      if (relative(docs, target).startsWith('..') && existsSync(target)) {
+      if (relative(docs, target).startsWith('..') && statSync(target, { throwIfNoEntry: false })?.isFile()) {
         files.add(name)
-        const page = name + (statSync(target).isDirectory() ? '/' : '')
-        tokens[i].attrSet('href', 'https://repository.invalid/' + page + (anchor ? '#' + anchor : ''))
+        tokens[i].attrSet('href', 'https://repository.invalid/' + name + (anchor ? '#' + anchor : ''))
       }
     }
     return open(tokens, i, options, env, self)
@@ -72,6 +72,8 @@ export default {
   outDir: out,
   cacheDir: join(repository, 'dist/.vitepress-cache'),
   cleanUrls: true,
+  // A flag or a field is one word, in the column that people look it up in.
+  head: [['style', {}, '.vp-doc td:first-child code { white-space: nowrap }']],
   rewrites: { 'README.md': 'index.md', ':folder/README.md': ':folder/index.md' },
   // The names in angle brackets that stand in prose are no elements.
   markdown: { anchor: { slugify }, html: false, config: outside },
@@ -84,9 +86,8 @@ export default {
   transformHtml: (html, id) => html.replaceAll('https://repository.invalid/', relative(dirname(id), join(out, 'files')) + '/'),
   buildEnd() {
     for (const name of files) {
-      const from = join(repository, name)
       mkdirSync(dirname(join(out, 'files', name)), { recursive: true })
-      cpSync(from, join(out, 'files', name), { recursive: statSync(from).isDirectory() })
+      copyFileSync(join(repository, name), join(out, 'files', name))
     }
   },
 }
