@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"bufio"
 	"os"
 	"regexp"
 	"strings"
@@ -44,46 +43,4 @@ func TestWhatThePagesQuoteIsSaid(t *testing.T) {
 	if quotes < 20 {
 		t.Errorf("only %d quotes were found", quotes)
 	}
-}
-
-var link = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]+))?\)`)
-
-// TestLinksLeadSomewhere follows the links of the pages about switches, to files and headings.
-func TestLinksLeadSomewhere(t *testing.T) {
-	for file, text := range texts(t) {
-		folder := file[:strings.LastIndex(file, "/")+1]
-		for _, found := range link.FindAllStringSubmatch(text, -1) {
-			target, heading := folder+found[1], found[2]
-			if found[1] == "" {
-				target = file
-			}
-			there, err := os.ReadFile(target)
-			if err != nil {
-				t.Errorf("%s links to %s: %v", file, found[1], err)
-			} else if heading != "" && !headings(string(there))[heading] {
-				t.Errorf("%s links to %s, which has no heading %s", file, target, heading)
-			}
-		}
-	}
-}
-
-// headings are the anchors of a page.
-func headings(text string) map[string]bool {
-	anchors := map[string]bool{}
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for lines.Scan() {
-		if title := strings.TrimLeft(lines.Text(), "#"); title != lines.Text() {
-			var b strings.Builder
-			for _, r := range strings.ToLower(strings.TrimSpace(title)) {
-				switch {
-				case r == ' ':
-					b.WriteByte('-')
-				case r == '-' || r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
-					b.WriteRune(r)
-				}
-			}
-			anchors[b.String()] = true
-		}
-	}
-	return anchors
 }
