@@ -26,12 +26,6 @@ type layer struct {
 	why  string
 }
 
-// together are the test files that put packages into one process which the law keeps apart, to see that neither hinders
-// the other, and what they may import beyond their layer.
-var together = map[string][]string{
-	"internal/provider/hung_bench_test.go": {"internal/observer", "internal/power/ipmi"},
-}
-
 // layers is the direction of imports, from the bottom up. A package belongs to the first row that matches it.
 var layers = []layer{
 	{"api/...", nil, "the API is imported by everybody, other projects included, and drags nothing of ours along"},

@@ -29,7 +29,7 @@ const Pool = "pool"
 // Home is one case's pool of one machine, with a proxy between its manager and the API server.
 type Home struct {
 	*House
-	T *testing.T
+	T testing.TB
 	// Client reaches the API server past the proxy.
 	Client client.Client
 	// Proxy counts what the manager writes, and lets it fail.
@@ -64,7 +64,7 @@ type Options struct {
 }
 
 // Home moves a case in. Its manager does not run yet.
-func (h *House) Home(t *testing.T, o Options) *Home {
+func (h *House) Home(t testing.TB, o Options) *Home {
 	t.Helper()
 	home := &Home{House: h, T: t, Namespace: h.ControlPlane.Namespace(t), Policy: quick(), Log: &Journal{}, stop: func() {}}
 	home.Machine = "m-" + home.Namespace[max(0, len(home.Namespace)-40):]

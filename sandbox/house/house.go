@@ -28,7 +28,7 @@ type House struct {
 }
 
 // New opens the house for a test and the cases in it.
-func New(t *testing.T) *House {
+func New(t testing.TB) *House {
 	t.Helper()
 	cp := controlplane.ForTest(t)
 	cp.ResetAfter(t)

@@ -28,6 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	observeForAnother()
 	house.Main(m, 10)
 }
 

@@ -172,7 +172,7 @@ func managerFirst(h home) {
 }
 
 // stuckText is what the page says that a stuck namespace says.
-func stuckText(t *testing.T) string {
+func stuckText(t testing.TB) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/uninstall.md")
 	if err != nil {
