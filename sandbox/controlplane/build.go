@@ -23,11 +23,17 @@ type BuildOptions struct {
 	// Module is the folder of the module that builds the control plane's binary. Empty: sandbox/controlplane/kube of
 	// the repository that holds the working directory.
 	Module string
+	// Program is the folder, below Module, of a program to build in place of the control plane, such as Kubelet. Empty: the
+	// control plane.
+	Program string
 	// Cache is the folder of finished binaries. Empty: homelab-autoscaler in the user's cache folder.
 	Cache string
 	// Progress receives what a person wants to see of a build that takes many minutes. Nil: nothing is said.
 	Progress io.Writer
 }
+
+// Kubelet is the kubelet of the control plane's version, as a BuildOptions.Program. It builds for Linux alone.
+const Kubelet = "kubelet"
 
 // cacheName is the folder below the user's cache folder.
 const cacheName = "homelab-autoscaler"
@@ -57,7 +63,7 @@ func Build(ctx context.Context, o BuildOptions) (string, error) {
 		return plan.binary, nil
 	}
 	if err := plan.run(ctx, o.Progress); err != nil {
-		return "", fmt.Errorf("building the control plane from %s: %w", plan.module, err)
+		return "", fmt.Errorf("building %s from %s: %w", plan.what(), plan.module, err)
 	}
 	plan.prune()
 	return plan.binary, nil
@@ -65,7 +71,18 @@ func Build(ctx context.Context, o BuildOptions) (string, error) {
 
 // build is one binary to be: from which module, of which version, kept where.
 type build struct {
-	module, binary, version string
+	module, program, binary, version string
+}
+
+// name is what the binary is called.
+func (b build) name() string { return cmp.Or(b.program, "kube") }
+
+// what says to a person what is built.
+func (b build) what() string {
+	if b.program == "" {
+		return "Kubernetes " + b.version + ", etcd included"
+	}
+	return "the " + b.program + " of Kubernetes " + b.version
 }
 
 func planBuild(ctx context.Context, o BuildOptions) (build, error) {
@@ -81,7 +98,7 @@ func planBuild(ctx context.Context, o BuildOptions) (build, error) {
 	if err != nil {
 		return build{}, err
 	}
-	id, err := identity(ctx, module)
+	id, err := identity(ctx, module, o.Program)
 	if err != nil {
 		return build{}, err
 	}
@@ -96,7 +113,9 @@ func planBuild(ctx context.Context, o BuildOptions) (build, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return build{}, fmt.Errorf("making the cache folder: %w", err)
 	}
-	return build{module: module, version: version, binary: filepath.Join(cache, "kube-"+version+"-"+id)}, nil
+	plan := build{module: module, program: o.Program, version: version}
+	plan.binary = filepath.Join(cache, plan.name()+"-"+version+"-"+id)
+	return plan, nil
 }
 
 // kubeModule is where the repository keeps the module of the control plane's binary.
@@ -134,8 +153,8 @@ func kubernetesVersion(goMod string) (string, error) {
 }
 
 // identity digests all that the binary is made of: sources, requirements, toolchain and platform.
-func identity(ctx context.Context, module string) (string, error) {
-	sources, err := filepath.Glob(filepath.Join(module, "*.go"))
+func identity(ctx context.Context, module, program string) (string, error) {
+	sources, err := filepath.Glob(filepath.Join(module, program, "*.go"))
 	if err != nil {
 		return "", fmt.Errorf("listing the control plane's sources: %w", err)
 	}
@@ -174,10 +193,10 @@ func (b build) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	args := []string{"build", "-v", "-trimpath", "-buildvcs=false", "-p", fmt.Sprint(parallel(runtime.NumCPU(), memory())),
-		"-ldflags", b.stamp(), "-o", temporary, "."}
+		"-ldflags", b.stamp(), "-o", temporary, "./" + b.program}
 	command := goCommand(ctx, b.module, args...)
 	command.Env = append(command.Env, "GOMEMLIMIT="+softLimit)
-	meter := newMeter(out, b.version, total)
+	meter := newMeter(out, b.what(), total)
 	command.Stderr = meter
 	stop := meter.start()
 	err = command.Run()
@@ -196,7 +215,7 @@ func (b build) run(ctx context.Context, out io.Writer) error {
 // taken for a build that hangs.
 func (b build) packages(ctx context.Context) (int, error) {
 	var complaint strings.Builder
-	command := goCommand(ctx, b.module, "list", "-deps", ".")
+	command := goCommand(ctx, b.module, "list", "-deps", "./"+b.program)
 	command.Stderr = &complaint
 	list, err := command.Output()
 	if err != nil {
@@ -221,7 +240,7 @@ func (b build) stamp() string {
 
 // prune removes binaries that nobody has used for long. It is housekeeping: failures leave a file for next time.
 func (b build) prune() {
-	old, _ := filepath.Glob(filepath.Join(filepath.Dir(b.binary), "kube-*"))
+	old, _ := filepath.Glob(filepath.Join(filepath.Dir(b.binary), b.name()+"-*"))
 	for _, path := range old {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) || path == b.binary || path == b.binary+".lock" {

@@ -105,6 +105,24 @@ func TestOtherSourcesAreAnotherBinary(t *testing.T) {
 	}
 }
 
+func TestAnotherProgramOfTheModuleHasABinaryOfItsOwn(t *testing.T) {
+	module := smallModule(t, helloMain)
+	if err := os.Mkdir(filepath.Join(module, Kubelet), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	other := strings.ReplaceAll(helloMain, "hello", "kubelet")
+	if err := os.WriteFile(filepath.Join(module, Kubelet, "main.go"), []byte(other), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	path, err := Build(t.Context(), BuildOptions{Module: module, Program: Kubelet, Cache: t.TempDir()})
+	if err != nil || !strings.HasPrefix(filepath.Base(path), "kubelet-v1.99.7-") {
+		t.Fatalf("%s, %v", path, err)
+	}
+	if out, err := exec.CommandContext(t.Context(), path).CombinedOutput(); err != nil || string(out) != "kubelet\n" {
+		t.Errorf("the binary said %q, %v", out, err)
+	}
+}
+
 func TestAFailedBuildSaysWhatTheCompilerSaid(t *testing.T) {
 	cache := t.TempDir()
 	_, err := Build(t.Context(), BuildOptions{
@@ -181,7 +199,7 @@ func TestParallelCompilationsFitTheMemory(t *testing.T) {
 
 func TestProgressCountsPackagesAndKeepsComplaints(t *testing.T) {
 	var seen pane
-	m := newMeter(&seen, "v1.99.7", 3)
+	m := newMeter(&seen, "Kubernetes v1.99.7", 3)
 	for _, text := range []string{"k8s.io/one\nk8s.io/t", "wo\n# k8s.io/two\nfile.go:1:2: undefined: x\n", "go: downloading y v1\n"} {
 		if _, err := m.Write([]byte(text)); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 // a line that is rewritten on a terminal, a line now and then elsewhere.
 type meter struct {
 	out      io.Writer
-	version  string
+	what     string
 	total    int
 	terminal bool
 	begun    time.Time
@@ -33,10 +33,10 @@ const (
 	elsewhere  = 30 * time.Second
 )
 
-func newMeter(out io.Writer, version string, total int) *meter {
+func newMeter(out io.Writer, what string, total int) *meter {
 	file, ok := out.(*os.File)
 	return &meter{
-		out: out, version: version, total: total, begun: time.Now(),
+		out: out, what: what, total: total, begun: time.Now(),
 		terminal: ok && term.IsTerminal(int(file.Fd())),
 	}
 }
@@ -62,8 +62,7 @@ func (m *meter) Write(text []byte) (int, error) {
 
 // start tells progress until the returned function is called.
 func (m *meter) start() func() {
-	say(m.out, "building Kubernetes %s, etcd included: %d packages if none is compiled yet; this happens once",
-		m.version, m.total)
+	say(m.out, "building %s: %d packages if none is compiled yet; this happens once", m.what, m.total)
 	every := elsewhere
 	if m.terminal {
 		every = onTerminal
@@ -93,8 +92,7 @@ func (m *meter) start() func() {
 
 func (m *meter) tell() {
 	m.mu.Lock()
-	line := fmt.Sprintf("building Kubernetes %s: %d of at most %d packages, %s",
-		m.version, m.compiled, m.total, m.elapsed())
+	line := fmt.Sprintf("building %s: %d of at most %d packages, %s", m.what, m.compiled, m.total, m.elapsed())
 	m.mu.Unlock()
 	if m.terminal {
 		m.rewrite(line)
@@ -109,7 +107,7 @@ func (m *meter) rewrite(line string) { _, _ = fmt.Fprint(m.out, "\r\x1b[K"+line)
 func (m *meter) done() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	say(m.out, "built Kubernetes %s in %s (%d packages compiled)", m.version, m.elapsed(), m.compiled)
+	say(m.out, "built %s in %s (%d packages compiled)", m.what, m.elapsed(), m.compiled)
 }
 
 func (m *meter) elapsed() time.Duration { return time.Since(m.begun).Round(time.Second) }
