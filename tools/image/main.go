@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -39,8 +40,8 @@ var programs = []program{
 
 // options are the command line.
 type options struct {
-	root, out, push, repository, tag string
-	platforms                        []v1.Platform
+	root, out, push, repository, tag, only string
+	platforms                              []v1.Platform
 }
 
 func main() {
@@ -62,6 +63,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.push, "push", "", "`repository` under which each image is pushed, by its program's name")
 	flags.StringVar(&o.repository, "repository", "homecluster.dev", "`repository` that the archives name")
 	flags.StringVar(&o.tag, "tag", "", "`tag` and version (default: the chart's appVersion)")
+	flags.StringVar(&o.only, "only", "", "the one `program` to make an image of (default: all)")
 	flags.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "comma-separated `platforms`")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -76,11 +78,22 @@ func parse(args []string) (options, error) {
 		}
 		o.platforms = append(o.platforms, *platform)
 	}
+	if len(o.programs()) == 0 {
+		return o, fmt.Errorf("-only %q: there is no such program", o.only)
+	}
 	var err error
 	if o.tag == "" {
 		o.tag, err = appVersion(filepath.Join(o.root, "charts/homelab-autoscaler/Chart.yaml"))
 	}
 	return o, err
+}
+
+// programs are those to make an image of.
+func (o options) programs() []program {
+	if o.only == "" {
+		return programs
+	}
+	return slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return p.name != o.only })
 }
 
 // appVersion is the version that the chart asks for.
@@ -102,7 +115,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range programs {
+	for _, p := range o.programs() {
 		if err := o.make(ctx, p, out); err != nil {
 			return fmt.Errorf("making the image of %s: %w", p.name, err)
 		}

@@ -178,6 +178,7 @@ func TestACommandLineThatCannotBeIsRefused(t *testing.T) {
 	for name, args := range map[string][]string{
 		"nowhere to put them":   {},
 		"a platform of nowhere": {"-out=/tmp", "-platforms=a/b/c/d/e"},
+		"a program of nobody":   {"-out=/tmp", "-only=powre"},
 	} {
 		if _, err := parse(args); err == nil {
 			t.Errorf("%s: no error", name)
