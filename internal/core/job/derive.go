@@ -23,6 +23,10 @@ const (
 	caFolder     = "/etc/power/ca"
 )
 
+// nobody is the group of the derived container, as the program's image has it. A kubelet takes the user from the image and
+// the group not, which without this is root's. containerd refuses a pod whose group is given and whose user is not.
+const nobody = 65532
+
 // PodSpec is the pod spec in force for an operation of a slot: the slot's own, or else the one that its power switch
 // gives: the program power, with the policy's image, within the time that the policy gives the Job. It is empty where the
 // slot has neither, which admission refuses.
@@ -51,7 +55,7 @@ func PodSpec(slot *v2.Node, op v2.Operation, p policy.Policy) v2.MinimalPodSpec 
 		// A broadcast does not leave a pod's own network.
 		HostNetwork:        op == v2.OperationStartup && power.WakeOnLAN != nil,
 		NodeSelector:       power.NodeSelector,
-		SecurityContext:    &corev1.SecurityContext{ReadOnlyRootFilesystem: ptr.To(true)},
+		SecurityContext:    &corev1.SecurityContext{ReadOnlyRootFilesystem: ptr.To(true), RunAsGroup: ptr.To[int64](nobody)},
 		PodSecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)},
 	}
 }

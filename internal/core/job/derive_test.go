@@ -125,7 +125,7 @@ func TestADerivedPodIsHardenedAndReadsItsSecretsAsFiles(t *testing.T) {
 			{Name: "ssh", MountPath: "/etc/power/ssh", SecretName: "key", ReadOnly: true},
 		},
 		NodeSelector:       map[string]string{"room": "cellar"},
-		SecurityContext:    &corev1.SecurityContext{ReadOnlyRootFilesystem: ptr.To(true)},
+		SecurityContext:    &corev1.SecurityContext{ReadOnlyRootFilesystem: ptr.To(true), RunAsGroup: ptr.To[int64](65532)},
 		PodSecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
