@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
-	"homecluster.dev/autoscaler/internal/core/facts"
 )
 
 // The cache's indexes, for client.MatchingFields. Each is named for what it finds and by what.
@@ -23,10 +22,6 @@ const (
 	IndexSlotsByGroup = "slotsByGroup"
 	// IndexSlotsByKubeNodeName finds slots by spec.kubernetesNodeName.
 	IndexSlotsByKubeNodeName = "slotsByKubeNodeName"
-	// IndexSlotsByProviderID finds slots by the providerID they declare (facts.DeclaredProviderID).
-	IndexSlotsByProviderID = "slotsByProviderID"
-	// IndexKubeNodesByProviderID finds kubeNodes by the spec.providerID they carry.
-	IndexKubeNodesByProviderID = "kubeNodesByProviderID"
 	// IndexJobsBySlot finds Jobs by the label that names their slot.
 	IndexJobsBySlot = "jobsBySlot"
 	// IndexPodsByKubeNode finds pods by spec.nodeName.
@@ -57,8 +52,6 @@ func indexes() []index {
 		on(IndexClaimsByGroup, func(c *v2.NodeClaim) string { return c.Spec.Request.Group }),
 		on(IndexSlotsByGroup, func(s *v2.Node) string { return s.Labels[v2.LabelGroup] }),
 		on(IndexSlotsByKubeNodeName, func(s *v2.Node) string { return s.Spec.KubernetesNodeName }),
-		on(IndexSlotsByProviderID, facts.DeclaredProviderID),
-		on(IndexKubeNodesByProviderID, func(n *corev1.Node) string { return n.Spec.ProviderID }),
 		on(IndexJobsBySlot, func(j *batchv1.Job) string { return j.Labels[v2.LabelNode] }),
 		on(IndexPodsByKubeNode, func(p *corev1.Pod) string { return p.Spec.NodeName }),
 		on(IndexPodsByJob, jobOf),

@@ -17,9 +17,6 @@ func TestIndexes(t *testing.T) {
 	claim.Spec.SlotRef.Name, claim.Spec.Request.Group = "pi", "arm"
 	slot := &v2.Node{ObjectMeta: metav1.ObjectMeta{Name: "pi", Labels: map[string]string{v2.LabelGroup: "arm"}}}
 	slot.Spec.KubernetesNodeName = "raspi"
-	declared := slot.DeepCopy()
-	declared.Spec.ProviderID = "k3s://raspi"
-	kubeNode := &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "k3s://raspi"}}
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v2.LabelNode: "pi"}}}
 	pod := func(kind string, controller bool) *corev1.Pod {
 		return &corev1.Pod{
@@ -38,10 +35,6 @@ func TestIndexes(t *testing.T) {
 		"a slot is found by its label":                        {IndexSlotsByGroup, slot, []string{"arm"}},
 		"a slot without the label is in no group":             {IndexSlotsByGroup, &v2.Node{}, nil},
 		"a slot is found by its kubelet's name":               {IndexSlotsByKubeNodeName, slot, []string{"raspi"}},
-		"a slot that declares no id has ours":                 {IndexSlotsByProviderID, slot, []string{"homelab://pi"}},
-		"a slot is found by the id it declares":               {IndexSlotsByProviderID, declared, []string{"k3s://raspi"}},
-		"a kubeNode is found by its id":                       {IndexKubeNodesByProviderID, kubeNode, []string{"k3s://raspi"}},
-		"a kubeNode without an id is not found by any":        {IndexKubeNodesByProviderID, &corev1.Node{}, nil},
 		"a Job is found by its slot":                          {IndexJobsBySlot, job, []string{"pi"}},
 		"a pod is found by its kubeNode":                      {IndexPodsByKubeNode, pod("Job", true), []string{"raspi"}},
 		"a pod is found by the Job that controls it":          {IndexPodsByJob, pod("Job", true), []string{"u1"}},
