@@ -1,6 +1,7 @@
 package story
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,11 +12,11 @@ import (
 )
 
 // comesUp says what a live claim waits for.
-func (s *Story) comesUp(claim *v2.NodeClaim) {
+func (s *Story) comesUp(slot *v2.Node, claim *v2.NodeClaim) {
 	until := timeOf(claim.Spec.DeadlineAt)
 	switch facts.Phase(claim) {
 	case v2.ClaimPending:
-		s.wait(until, "its boot to start: %s", orNothing(claim.Status.Message))
+		s.begins(slot, claim, until)
 		s.do("to take it back: kubectl homelab down %s", s.Slot)
 	case v2.ClaimBooting:
 		s.boots(claim, until)
@@ -25,6 +26,16 @@ func (s *Story) comesUp(claim *v2.NodeClaim) {
 			s.do("look at the machine; its claim fails as MachineGone if it stays silent")
 		}
 	}
+}
+
+// begins says what a claim waits for that has bought nothing: to join a machine that is up, or for the boot to start.
+func (s *Story) begins(slot *v2.Node, claim *v2.NodeClaim, until time.Time) {
+	if gate := message(claim.Status.Conditions, v2.ConditionInitialized); gate != "" && slot.Status.PowerState == v2.PowerOn {
+		s.wait(until, "the kubeNode to pass the gate: %s", gate)
+		return
+	}
+	s.wait(until, "its boot to start: %s",
+		cmp.Or(message(claim.Status.Conditions, v2.ConditionLaunched), "the operator has not looked at it yet"))
 }
 
 // boots names the first question of a boot that has no answer yet.
@@ -50,13 +61,14 @@ func (s *Story) boots(claim *v2.NodeClaim, until time.Time) {
 // goesOff says what a reversal waits for.
 func (s *Story) goesOff(claim *v2.NodeClaim) {
 	s.wait(time.Time{}, "the machine to be off")
-	if facts.LastJob(claim.Status.Jobs, v2.OperationShutdown) == nil && !meta.IsStatusConditionTrue(claim.Status.Conditions, v2.ConditionRegistered) {
+	sent := facts.LastJob(claim.Status.Jobs, v2.OperationShutdown) != nil
+	if !sent && !meta.IsStatusConditionTrue(claim.Status.Conditions, v2.ConditionRegistered) {
 		s.wait(timeOf(claim.Spec.DeadlineAt), "its kubelet to report, or the deadline: a machine in its firmware cannot be told to stop")
 	}
 	if off := message(claim.Status.Conditions, v2.ConditionMachineObservedOff); off != "" {
 		s.Waiting += ": " + off
 	}
-	if drained := meta.FindStatusCondition(claim.Status.Conditions, v2.ConditionDrained); drained != nil && drained.Status == metav1.ConditionFalse {
+	if drained := meta.FindStatusCondition(claim.Status.Conditions, v2.ConditionDrained); !sent && drained != nil && drained.Status == metav1.ConditionFalse {
 		s.wait(time.Time{}, "its pods to leave: %s", drained.Message)
 	}
 	switch claim.Status.Reason {
@@ -89,11 +101,4 @@ func (s *Story) endedWith(phase v2.ClaimPhase, reason v2.ClaimReason) {
 	if cause := causes[reason]; phase == v2.ClaimFailed && cause != "" {
 		s.do("%s", cause)
 	}
-}
-
-func orNothing(text string) string {
-	if text == "" {
-		return "the operator has not looked at it yet"
-	}
-	return text
 }

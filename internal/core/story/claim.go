@@ -32,7 +32,7 @@ func (s *Story) tellClaim(slot *v2.Node, claim *v2.NodeClaim) {
 	case facts.Terminal(claim):
 		s.ended(slot, claim.Status.Phase, claim.Status.Reason)
 	default:
-		s.comesUp(claim)
+		s.comesUp(slot, claim)
 	}
 }
 

@@ -61,11 +61,31 @@ func TestStories(t *testing.T) {
 n1 is off. Nobody has asked for it yet.`},
 		"a boot that has not started": {
 			slotWith(func(s *v2.Node) { s.Status.Phase = v2.SlotPending }),
-			claimWith(v2.ClaimPending, func(c *v2.NodeClaim) { c.Status.Message = "the slot is busy with Job x" }), `
+			claimWith(v2.ClaimPending, func(c *v2.NodeClaim) {
+				with(c, v2.ConditionLaunched, metav1.ConditionFalse, 0, "lifecycle Job x has not ended")
+			}), `
 n1 is wanted and pending; its power is off.
 cluster-autoscaler asked with IncreaseSize at 2026-01-01T12:00:00Z
 12:00 a machine of group arm was asked for
-waiting for its boot to start: the slot is busy with Job x, until 12:12
+waiting for its boot to start: lifecycle Job x has not ended, until 12:12
+to take it back: kubectl homelab down n1`},
+		"a claim that was made a moment ago": {
+			slotWith(func(s *v2.Node) { s.Status.Phase = v2.SlotOff }), claimWith("", nil), `
+n1 is wanted and off; its power is off.
+cluster-autoscaler asked with IncreaseSize at 2026-01-01T12:00:00Z
+12:00 a machine of group arm was asked for
+waiting for its boot to start: the operator has not looked at it yet, until 12:12
+to take it back: kubectl homelab down n1`},
+		"a claim that joins a machine that is up": {
+			slotWith(func(s *v2.Node) { s.Status.Phase, s.Status.PowerState = v2.SlotPending, v2.PowerOn }),
+			claimWith(v2.ClaimPending, func(c *v2.NodeClaim) {
+				with(c, v2.ConditionLaunched, metav1.ConditionFalse, 0, "the machine is still being switched off for an earlier request")
+				with(c, v2.ConditionInitialized, metav1.ConditionFalse, 3, "it is cordoned")
+			}), `
+n1 is wanted and pending; its power is on.
+cluster-autoscaler asked with IncreaseSize at 2026-01-01T12:00:00Z
+12:00 a machine of group arm was asked for
+waiting for the kubeNode to pass the gate: it is cordoned, until 12:12
 to take it back: kubectl homelab down n1`},
 		"a startup Job that runs": {
 			slotWith(func(s *v2.Node) { s.Status.Phase = v2.SlotBooting }),
@@ -116,6 +136,19 @@ cluster-autoscaler asked with IncreaseSize at 2026-01-01T12:00:00Z
 12:03 the kubelet reported
 12:04 ready after 4m0s
 waiting for its pods to leave: pod web/1 is covered by a budget that allows no disruption`},
+		"a machine that is sent off with pods left": {
+			slotWith(func(s *v2.Node) { s.Status.Phase, s.Status.PowerState = v2.SlotDraining, v2.PowerOn }),
+			claimWith(v2.ClaimReady, func(c *v2.NodeClaim) {
+				c.DeletionTimestamp, c.Status.Jobs = at(9), []v2.JobRecord{{Operation: v2.OperationShutdown, N: 1, Name: "n1-abc-down-1", CreatedAt: at(14)}}
+				with(c, v2.ConditionRegistered, metav1.ConditionTrue, 3, "")
+				with(c, v2.ConditionDrained, metav1.ConditionFalse, 9, "gave up draining after 5m0s with pods left: web/1")
+			}), `
+n1 is being switched off; its power is on.
+cluster-autoscaler asked with IncreaseSize at 2026-01-01T12:00:00Z
+12:00 a machine of group arm was asked for
+12:03 the kubelet reported
+12:14 shutdown Job n1-abc-down-1 was made
+waiting for the machine to be off`},
 		"a shutdown that fails": {
 			slotWith(func(s *v2.Node) { s.Status.Phase, s.Status.PowerState = v2.SlotDraining, v2.PowerOn }),
 			claimWith(v2.ClaimReady, func(c *v2.NodeClaim) {
