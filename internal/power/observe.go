@@ -27,7 +27,12 @@ func (p *operation) look(ctx context.Context, want State) bool {
 
 // hopeless is whether a switch that could not be read for this reason need not be pressed either.
 func hopeless(fault error) bool {
-	return errors.Is(fault, ErrCredentials) || errors.Is(fault, ErrUnreachable) || errors.Is(fault, ErrUnanswered) || errors.Is(fault, ErrBusy)
+	return strangers(fault) || errors.Is(fault, ErrUnreachable) || errors.Is(fault, ErrUnanswered) || errors.Is(fault, ErrBusy)
+}
+
+// strangers is whether we and the switch do not know one another, which no waiting mends.
+func strangers(fault error) bool {
+	return errors.Is(fault, ErrCredentials) || errors.Is(fault, ErrUntrusted)
 }
 
 // unreadable is whether the newest reading failed because the switch has none to give.
@@ -99,7 +104,7 @@ func (p *operation) observe(ctx context.Context, want State, d time.Duration) bo
 		switch {
 		case agreed >= steady:
 			return true
-		case errors.Is(err, ErrUnreadable) || errors.Is(err, ErrCredentials), reads >= steady && !p.Clock.Now().Before(limit):
+		case errors.Is(err, ErrUnreadable) || strangers(err), reads >= steady && !p.Clock.Now().Before(limit):
 			return false
 		}
 		if p.Clock.Sleep(ctx, max(0, min(p.Limits.Poll, limit.Sub(p.Clock.Now())))) != nil {

@@ -234,7 +234,7 @@ func (p *operation) wait(ctx context.Context, want State) {
 	if p.look(ctx, want) || p.dry("") || ctx.Err() != nil {
 		return
 	}
-	if errors.Is(p.fault, ErrCredentials) || p.unreadable() {
+	if strangers(p.fault) || p.unreadable() {
 		p.fail("reading", p.fault)
 		return
 	}

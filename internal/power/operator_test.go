@@ -120,6 +120,8 @@ func TestAnOperationBelievesTheSwitchReadAgainAndNothingElse(t *testing.T) {
 		"a switch that flaps is not believed":                   {verb: "on", metal: metal{state: Off, reads: flapping}, outcome: Unobserved, log: []Action{PressOn, PressOn, PressOn}},
 		"unknown is not off":                                    {verb: "off", metal: metal{state: Unknown}, outcome: Unobserved, log: []Action{PressOff, PressOff, PressOff}},
 		"a wrong password is tried once":                        {verb: "on", metal: metal{reads: always(ErrCredentials)}, outcome: BadCredentials, says: "reading switch: bad credentials"},
+		"a switch that is not who it should be is tried once":   {verb: "on", metal: metal{reads: always(ErrUntrusted)}, outcome: BadCredentials, says: "reading switch: its certificate is not trusted"},
+		"nor is one waited for":                                 {verb: "wait", metal: metal{reads: always(ErrUntrusted)}, outcome: BadCredentials, says: "its certificate is not trusted"},
 		"a silent switch is tried for a while":                  {verb: "on", metal: metal{reads: always(ErrUnreachable)}, outcome: Unreachable},
 		"a switch that comes back is pressed":                   {verb: "on", metal: metal{state: Off, after: quick, reads: []any{ErrUnreachable, ErrUnreachable}}, outcome: Done, log: []Action{PressOn}},
 		"a busy switch is asked again":                          {verb: "on", metal: metal{state: Off, after: quick, denies: []error{ErrBusy, ErrBusy}}, outcome: Done, log: []Action{PressOn, PressOn, PressOn}},

@@ -76,7 +76,7 @@ func outcomeOf(err error) Outcome {
 		fault   error
 		outcome Outcome
 	}{
-		{ErrCredentials, BadCredentials}, {ErrGarbled, Garbled}, {ErrRefused, Refused}, {ErrBusy, Refused}, {ErrUnsupported, Refused},
+		{ErrCredentials, BadCredentials}, {ErrUntrusted, BadCredentials}, {ErrGarbled, Garbled}, {ErrRefused, Refused}, {ErrBusy, Refused}, {ErrUnsupported, Refused},
 		{ErrUnreadable, Unobserved}, {ErrUnreachable, Unreachable}, {ErrUnanswered, Unreachable},
 	} {
 		if errors.Is(err, row.fault) {

@@ -51,8 +51,10 @@ var (
 	ErrUnreachable = errors.New("unreachable")
 	// ErrUnanswered is an action that was sent and not answered: it may have happened.
 	ErrUnanswered = errors.New("no answer")
-	// ErrCredentials is a switch that does not accept who we are, or that is not who it should be.
+	// ErrCredentials is a switch that does not accept who we are, or a machine that shows another ssh host key.
 	ErrCredentials = errors.New("bad credentials")
+	// ErrUntrusted is a switch that cannot show, by its certificate, that it is who it should be. It was sent no password.
+	ErrUntrusted = errors.New("its certificate is not trusted")
 	// ErrBusy is a switch that refuses for now: no free session, or the machine is in transition.
 	ErrBusy = errors.New("busy")
 	// ErrRefused is a switch that understood the request and said no.

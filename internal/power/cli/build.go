@@ -65,16 +65,16 @@ func (b *builder) build() (power.Switch, error) {
 
 func (b *builder) asIPMI() (power.Switch, error) {
 	s, err := ipmi.New(ipmi.Options{
-		Address: withPort(b.ipmi, ipmi.Port), Username: b.word(b.credentials, "username", "POWER_USERNAME"),
-		Password: b.word(b.credentials, "password", "POWER_PASSWORD"), CipherSuite: b.ipmiSuite, Administrator: b.ipmiAdmin, Timeout: b.timeout,
+		Address: withPort(b.ipmi, ipmi.Port), Username: b.needed("username", "POWER_USERNAME"),
+		Password: b.needed("password", "POWER_PASSWORD"), CipherSuite: b.ipmiSuite, Administrator: b.ipmiAdmin, Timeout: b.timeout,
 	})
 	return s, usage(cmp.Or(b.failed, err))
 }
 
 func (b *builder) asRedfish() (power.Switch, error) {
 	s, err := redfish.New(redfish.Options{
-		Address: b.redfish, System: b.redfishSystem, Username: b.word(b.credentials, "username", "POWER_USERNAME"),
-		Password: b.word(b.credentials, "password", "POWER_PASSWORD"), Web: b.web(),
+		Address: b.redfish, System: b.redfishSystem, Username: b.needed("username", "POWER_USERNAME"),
+		Password: b.needed("password", "POWER_PASSWORD"), Web: b.web(),
 	})
 	return s, usage(cmp.Or(b.failed, err))
 }
@@ -124,7 +124,7 @@ func (b *builder) web() web.Options {
 	if b.caFile != "" {
 		var err error
 		if ca, err = b.read(b.caFile); err != nil {
-			b.failed = fmt.Errorf("%w: reading the CA: %w", power.ErrCredentials, err)
+			b.failed = fmt.Errorf("%w: reading the CA: %w", power.ErrUntrusted, err)
 		}
 	}
 	return web.Options{Timeout: b.timeout, CA: ca, Insecure: b.insecure}
@@ -157,6 +157,19 @@ func (b *builder) secret(folder, name, variable string) string {
 	return strings.TrimRight(b.env(variable), "\r\n")
 }
 
+// needed is a secret that a BMC does not let anybody in without. A Secret without its key is told apart from a password that
+// is turned away. It may be empty, where the folder has it.
+func (b *builder) needed(name, variable string) string {
+	text := b.word(b.credentials, name, variable)
+	if text != "" || b.credentials == "" || b.failed != nil {
+		return text
+	}
+	if _, err := b.read(filepath.Join(b.credentials, name)); err != nil {
+		b.failed = fmt.Errorf("%w: %s has no %s: does its Secret have that key?", power.ErrCredentials, b.credentials, name)
+	}
+	return text
+}
+
 // key is the private key as it is: its last line end belongs to it.
 func (b *builder) key(folder string) []byte {
 	if text := b.secret(folder, "ssh-privatekey", "POWER_SSH_PRIVATE_KEY"); text != "" {
@@ -167,7 +180,7 @@ func (b *builder) key(folder string) []byte {
 
 // usage is an error of the options, unless it is about the credentials.
 func usage(err error) error {
-	if err == nil || errors.Is(err, power.ErrCredentials) {
+	if err == nil || errors.Is(err, power.ErrCredentials) || errors.Is(err, power.ErrUntrusted) {
 		return err
 	}
 	return usageError{err}

@@ -95,7 +95,8 @@ func lastLine(text string) string {
 
 func TestTheExitCodeAndTheLastLineSayHowItEnded(t *testing.T) {
 	plug := []string{"--http-on", "PLUG/on", "--http-off", "PLUG/off", "--http-status", `{"url":"PLUG/status","jsonPath":"output"}`}
-	secret := map[string]string{"/c/username": "admin\n", "/c/password": "secret\n", "/c/token": "t0ken\n"}
+	secret := map[string]string{"/c/username": "admin\n", "/c/password": "secret\n", "/c/token": "t0ken\n",
+		"/half/username": "admin\n", "/null/username": "", "/null/password": "secret"}
 	token := slices.Concat([]string{`--http-on={"url":"PLUG/token","headers":{"X-Token":"Bearer ${token}"}}`}, plug[4:], []string{"on"})
 	tests := map[string]struct {
 		relay      *relay
@@ -120,8 +121,12 @@ func TestTheExitCodeAndTheLastLineSayHowItEnded(t *testing.T) {
 		"a line end in the environment":   {args: append(plug, "on"), env: map[string]string{"POWER_USERNAME": "admin\n", "POWER_PASSWORD": "secret\r\n"}, code: 0, says: "done"},
 		"a password of two lines":         {args: append(plug, "--credentials=/c", "on"), files: map[string]string{"/c/username": "admin", "/c/password": "secret\nold\n"}, code: 7, says: "the password is more than one line"},
 		"two templates in one":            {args: []string{"--http-on", `{"url":"PLUG/on"} {"url":"PLUG/off"}`, "on"}, code: 2, says: "more than one JSON object"},
-		"a token that is missing":         {args: token, code: 7, says: "401 Unauthorized"},
+		"a token that is missing":         {args: token, code: 7, says: "power on: credentials: bad credentials: the on request has ${token} in it, and no token is given"},
 		"a file that cannot be read":      {args: append(plug, "--credentials=/broken", "on"), code: 7, says: "reading the credentials"},
+		"a Secret without a password":     {args: []string{"--ipmi=127.0.0.1", "--credentials=/half", "on"}, files: secret, code: 7, says: "/half has no password: does its Secret have that key?"},
+		"a Secret without a user":         {args: []string{"--redfish=http://127.0.0.1:1", "--credentials=/none", "on"}, files: secret, code: 7, says: "/none has no username: does its Secret have that key?"},
+		"a user without a name":           {args: []string{"--redfish=http://127.0.0.1:1", "--credentials=/null", "on"}, files: secret, code: 6, says: "unreachable"},
+		"an authority that is none":       {args: []string{"--redfish=http://127.0.0.1:1", "--credentials=/c", "--ca-file=/c/token", "on"}, files: secret, code: 7, says: "its certificate is not trusted: the CA holds no PEM certificate"},
 		"a status":                        {relay: &relay{on: true}, args: append(plug, "status"), code: 0, says: "says on"},
 		"a wait":                          {relay: &relay{on: true}, args: append(plug, "wait", "on"), code: 3, says: "says on already"},
 		"a wait in vain":                  {args: append(plug, "wait", "on"), code: 4, says: "the last reading is: off"},

@@ -29,6 +29,21 @@ type Request struct {
 	Body string `json:"body,omitempty"`
 }
 
+// lacks is the first of the credentials that the template has a place for and that is not there.
+func (r *Request) lacks(o Options) string {
+	for _, credential := range []struct{ name, value string }{{"username", o.Username}, {"password", o.Password}, {"token", o.Token}} {
+		if credential.value == "" && r.has(credential.name) {
+			return credential.name
+		}
+	}
+	return ""
+}
+
+// has is whether the template has a place for a credential.
+func (r *Request) has(name string) bool {
+	return strings.Contains(r.URL+r.Body+strings.Join(slices.Sorted(maps.Values(r.Header)), ""), "${"+name+"}")
+}
+
 // Options say which requests work the switch. A nil one is a button that is not there.
 type Options struct {
 	On, Off, Soft, Cycle *Request
@@ -72,6 +87,9 @@ func New(o Options) (*Switch, error) {
 		if r.authorizes() {
 			s.basic = false
 		}
+		if missing := r.lacks(o); missing != "" {
+			return nil, fmt.Errorf("%w: the %s request has ${%s} in it, and no %[3]s is given", power.ErrCredentials, name, missing)
+		}
 	}
 	if s.host == "" {
 		return nil, fmt.Errorf("no request is given that could work the plug")
@@ -86,14 +104,12 @@ func New(o Options) (*Switch, error) {
 
 // authorizes is whether the template itself says who we are.
 func (r *Request) authorizes() bool {
-	text := r.URL + r.Body
-	for field, value := range r.Header {
+	for field := range r.Header {
 		if http.CanonicalHeaderKey(field) == "Authorization" {
 			return true
 		}
-		text += value
 	}
-	return strings.Contains(text, "${password}")
+	return r.has("password")
 }
 
 // String names the protocol and the address.

@@ -108,7 +108,7 @@ func TestWhatAServiceDoesWrongHasAName(t *testing.T) {
 		says    string
 	}{
 		"a wrong password":                          {change: func(o *Options) { o.Password = "guess" }, want: power.ErrCredentials, says: "The account or password is wrong."},
-		"a certificate of nobody we know":           {change: func(o *Options) { o.Web.CA = nil }, want: power.ErrCredentials, says: "not trusted"},
+		"a certificate of nobody we know":           {change: func(o *Options) { o.Web.CA = nil }, want: power.ErrUntrusted, says: "its certificate is not trusted: tls: failed to verify certificate: x509: "},
 		"any certificate, when asked":               {change: func(o *Options) { o.Web.CA, o.Web.Insecure = nil, true }},
 		"a system that is named":                    {change: func(o *Options) { o.System = "1" }},
 		"a system that is not there":                {change: func(o *Options) { o.System = "2" }, want: power.ErrRefused, says: "404"},

@@ -50,7 +50,7 @@ func New(o Options) (*Client, error) {
 	if len(o.CA) > 0 {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(o.CA) {
-			return nil, fmt.Errorf("%w: the CA holds no PEM certificate", power.ErrCredentials)
+			return nil, fmt.Errorf("%w: the CA holds no PEM certificate", power.ErrUntrusted)
 		}
 	}
 	return &Client{timeout: o.Timeout, clean: Cleaner(o.Secrets...), http: &http.Client{
@@ -156,7 +156,7 @@ func (c *Client) fault(err error, acts, written bool) error {
 	case errors.Is(err, power.ErrUnsupported):
 		return err
 	case unverified:
-		class = fmt.Errorf("%w: its certificate is not trusted", power.ErrCredentials)
+		class = power.ErrUntrusted
 	case written && acts:
 		class = power.ErrUnanswered
 	case written && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, io.EOF) && !timeout(err):
