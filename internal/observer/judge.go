@@ -7,7 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/observer/switches"
 	"homecluster.dev/autoscaler/internal/power"
+	"homecluster.dev/autoscaler/internal/power/web"
 )
 
 // Result is what one round of asking came to. It is also a label of metrics: the set is closed.
@@ -19,13 +21,14 @@ const (
 	Read Result = "read"
 	// Flapped is a switch that said now this and now that.
 	Flapped Result = "flapped"
-	// NoSecret is a Secret that is not there, or that the observer may not read.
+	// NoSecret is a Secret that is not there, lacks a key, or may not be read by the observer.
 	NoSecret Result = "secret"
 	// Misconfigured is a declaration that no switch can be made of.
 	Misconfigured Result = "misconfigured"
 	// The faults of a switch, as package power names them.
 	Unreachable   Result = "unreachable"
 	Credentials   Result = "credentials"
+	Untrusted     Result = "untrusted"
 	Busy          Result = "busy"
 	Refused       Result = "refused"
 	NotUnderstood Result = "garbled"
@@ -34,7 +37,7 @@ const (
 )
 
 // Results are all of them.
-var Results = []Result{Read, Flapped, NoSecret, Misconfigured, Unreachable, Credentials, Busy, Refused, NotUnderstood, Broke}
+var Results = []Result{Read, Flapped, NoSecret, Misconfigured, Unreachable, Credentials, Untrusted, Busy, Refused, NotUnderstood, Broke}
 
 // resultOf is the result that a fault of a switch ends a round with.
 func resultOf(err error) Result {
@@ -42,9 +45,9 @@ func resultOf(err error) Result {
 		fault  error
 		result Result
 	}{
-		{power.ErrCredentials, Credentials}, {power.ErrBusy, Busy}, {power.ErrRefused, Refused}, {power.ErrUnsupported, Refused},
-		{power.ErrUnreadable, Refused}, {power.ErrUnreachable, Unreachable}, {power.ErrUnanswered, Unreachable}, {errMisconfigured, Misconfigured},
-		{errSecret, NoSecret}, {errBroke, Broke},
+		{power.ErrCredentials, Credentials}, {power.ErrUntrusted, Untrusted}, {power.ErrBusy, Busy}, {power.ErrRefused, Refused}, {power.ErrUnsupported, Refused},
+		{power.ErrUnreadable, Refused}, {power.ErrUnreachable, Unreachable}, {power.ErrUnanswered, Unreachable}, {switches.ErrSecret, NoSecret},
+		{errMisconfigured, Misconfigured}, {errFlaps, Flapped}, {errBroke, Broke},
 	} {
 		if errors.Is(err, row.fault) {
 			return row.result
@@ -55,18 +58,36 @@ func resultOf(err error) Result {
 
 var (
 	errMisconfigured = errors.New("no switch can be made of spec.power")
-	errSecret        = errors.New("no credentials")
 	errBroke         = errors.New("the observer broke over it")
+	errFlaps         = errors.New("it says now this and now that")
 )
 
 // answer is what a round came to.
 type answer struct {
 	// at is when the switch was first asked in it.
 	at     time.Time
+	how    how
 	state  v2.PowerState
 	result Result
 	// why is what there is to say about an unknown.
 	why string
+}
+
+// how is whether a round came as far as the switch.
+type how int
+
+const (
+	asked how = iota
+	// unasked is a switch that could not be asked, for want of a Secret for example. It costs the switch nothing to see soon
+	// whether it can.
+	unasked
+	// lockedOut is a switch that was not asked on purpose: it would only turn the same credentials away again.
+	lockedOut
+)
+
+func (a answer) failed(err error) answer {
+	a.result, a.why = resultOf(err), err.Error()
+	return a
 }
 
 // memory is what a line knows of the past.
@@ -105,12 +126,9 @@ const maxMessage = 1024
 // said is not taken for news: since tells a machine that went off from a switch that has always said so.
 func (m memory) reading(a answer, source string) *v2.PowerReading {
 	at := metav1.NewTime(a.at.UTC().Truncate(time.Second))
-	r := &v2.PowerReading{State: a.state, Since: at, ObservedAt: at, Source: source, Message: a.why}
+	r := &v2.PowerReading{State: a.state, Since: at, ObservedAt: at, Source: source, Message: web.Line(a.why, maxMessage-1)}
 	if !m.since.IsZero() && (a.state == v2.PowerUnknown || m.said == "" || m.said == a.state) {
 		r.Since = m.since
-	}
-	if runes := []rune(r.Message); len(runes) > maxMessage {
-		r.Message = string(runes[:maxMessage])
 	}
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/observer/switches"
 	"homecluster.dev/autoscaler/internal/power"
 )
 
@@ -95,7 +96,7 @@ func TestEveryFaultHasItsResult(t *testing.T) {
 	for fault, want := range map[error]Result{
 		power.ErrUnreachable: Unreachable, power.ErrUnanswered: Unreachable, power.ErrCredentials: Credentials, power.ErrBusy: Busy,
 		power.ErrRefused: Refused, power.ErrUnsupported: Refused, power.ErrUnreadable: Refused, power.ErrGarbled: NotUnderstood,
-		errSecret: NoSecret, errMisconfigured: Misconfigured, errBroke: Broke, errors.New("anything"): NotUnderstood,
+		switches.ErrSecret: NoSecret, power.ErrUntrusted: Untrusted, errMisconfigured: Misconfigured, errFlaps: Flapped, errBroke: Broke, errors.New("anything"): NotUnderstood,
 	} {
 		if got := resultOf(fmt.Errorf("asking: %w", fault)); got != want {
 			t.Errorf("%v is %s, want %s", fault, got, want)

@@ -32,9 +32,9 @@ type Observer struct {
 	Told func(protocol string, result Result, took time.Duration)
 	Log  logr.Logger
 
-	addresses addresses
-	mu        sync.Mutex
-	// ctx is what lines run in; nil until the observer starts.
+	places places
+	mu     sync.Mutex
+	// ctx is what lines run in; nil until the observer starts, and when it ends.
 	ctx   context.Context //nolint:containedctx // lines begin and end with slots, all within Start
 	lines map[string]*hung
 	group sync.WaitGroup
@@ -50,8 +50,9 @@ type hung struct {
 // Opened is a switch that can be asked.
 type Opened struct {
 	Switch power.Switch
-	// Version names the credentials: another version may be accepted where this one was not.
-	Version string
+	// Shown stands for what the switch is shown of us, without telling it: other credentials may be accepted where these
+	// were not.
+	Shown string
 }
 
 // Cause is why a switch is asked now.
@@ -77,6 +78,9 @@ func (o *Observer) Start(ctx context.Context) error {
 	}
 	o.mu.Unlock()
 	<-ctx.Done()
+	o.mu.Lock()
+	o.ctx = nil // what is told of from here on is asked nothing
+	o.mu.Unlock()
 	o.group.Wait()
 	return nil
 }
@@ -110,6 +114,7 @@ func (l *line) tell(slot *v2.Node, cause Cause) {
 	defer l.mu.Unlock()
 	if cause == Changed {
 		l.begin(slot)
+		l.edited = true
 	}
 	l.slot = slot
 	l.plan.urgent = l.plan.urgent || cause == Heard || cause == Ended
@@ -164,54 +169,4 @@ func (l *line) count() Count {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Count{Slot: l.slot, Switch: switches.Protocol(l.slot.Spec.Power), Results: maps.Clone(l.counts), Failed: l.plan.failed}
-}
-
-// addresses let one line at a time speak to an address.
-type addresses struct {
-	mu     sync.Mutex
-	queues map[string]*queue
-}
-
-type queue struct {
-	turn chan struct{}
-	// users are those that wait or have the turn: the queue goes with the last.
-	users int
-}
-
-// enter waits for the turn of an address; leave hands it on. The error is the context's.
-func (a *addresses) enter(ctx context.Context, address string) (leave func(), err error) {
-	q := a.join(address)
-	select {
-	case q.turn <- struct{}{}:
-		return func() {
-			<-q.turn
-			a.part(address, q)
-		}, nil
-	case <-ctx.Done():
-		a.part(address, q)
-		return nil, ctx.Err()
-	}
-}
-
-func (a *addresses) join(address string) *queue {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	q := a.queues[address]
-	if q == nil {
-		q = &queue{turn: make(chan struct{}, 1)}
-		if a.queues == nil {
-			a.queues = map[string]*queue{}
-		}
-		a.queues[address] = q
-	}
-	q.users++
-	return q
-}
-
-func (a *addresses) part(address string, q *queue) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if q.users--; q.users == 0 {
-		delete(a.queues, address)
-	}
 }

@@ -33,7 +33,9 @@ type bench struct {
 	// inFlight counts requests by address; most is the most there ever were.
 	inFlight, most map[string]int
 	state          func(slot string) (power.State, error)
-	version        string
+	// open fails as a Secret does, or is nil.
+	open    func() error
+	version string
 }
 
 func newBench(t *testing.T, state func(slot string) (power.State, error)) *bench {
@@ -42,11 +44,21 @@ func newBench(t *testing.T, state func(slot string) (power.State, error)) *bench
 	b.Observer = &Observer{Clock: kube.Clock{}, Pace: Gentle(), Chance: func() float64 { return 0 }, Log: logr.Discard(),
 		Told: func(string, Result, time.Duration) {},
 		Open: func(_ context.Context, slot *v2.Node) (Opened, error) {
-			return Opened{Switch: &fake{b, slot.Name, slot.Spec.Power.IPMI.Address}, Version: b.version}, nil
+			if b.open != nil {
+				if err := b.open(); err != nil {
+					return Opened{}, err
+				}
+			}
+			bmc := slot.Spec.Power.IPMI
+			return Opened{Switch: &fake{b, slot.Name, bmc.Address}, Shown: b.version + bmc.CredentialsSecretRef.Name}, nil
 		},
 		Save: func(_ context.Context, slot *v2.Node, r *v2.PowerReading) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
+			if r == nil {
+				b.saved[slot.Name] = append(b.saved[slot.Name], "nothing")
+				return nil
+			}
 			b.saved[slot.Name] = append(b.saved[slot.Name], fmt.Sprintf("%s at %s since %s %s", r.State,
 				r.ObservedAt.Sub(b.began), r.Since.Sub(b.began), r.Message))
 			return nil
@@ -199,24 +211,6 @@ func TestSilenceIsToldAtTheSecondTimeAndAskedLessAndLess(t *testing.T) {
 	})
 }
 
-func TestARefusedPasswordIsNotTriedAgainBeforeTheSecretChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(string) (power.State, error) { return "", power.ErrCredentials })
-		defer b.stop()
-		b.Tell(slotAt("a", "bmc-a"), Changed)
-		for range 14 {
-			time.Sleep(time.Minute)
-			b.Tell(slotAt("a", "bmc-a"), Ended)
-		}
-		b.expect(b.asked["a"], seconds(0))
-		b.version = "2"
-		time.Sleep(time.Minute)
-		b.expect(len(b.asked["a"]), 2)
-		time.Sleep(20 * time.Minute)
-		b.expect(len(b.asked["a"]), 3)
-	})
-}
-
 func TestOneHungSwitchHoldsUpNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -257,45 +251,9 @@ func TestSlotsBehindOneAddressTakeTurns(t *testing.T) {
 				t.Errorf("%s was asked %d times", name, n)
 			}
 		}
-		if n := len(b.addresses.queues); n != 0 {
+		if n := len(b.places.queues); n != 0 {
 			t.Errorf("%d queues are kept for nobody", n)
 		}
-	})
-}
-
-func TestAnotherSwitchBeginsAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(string) (power.State, error) { return "", power.ErrUnreachable })
-		defer b.stop()
-		b.Tell(slotAt("a", "bmc-a"), Changed)
-		time.Sleep(30 * time.Minute)
-		before := len(b.asked["a"])
-		b.state = says(power.On)
-		b.Tell(slotAt("a", "bmc-b"), Changed)
-		time.Sleep(3 * time.Second)
-		b.expect(len(b.asked["a"]), before+2)
-		b.expect(b.saved["a"][len(b.saved["a"])-1], "on at 30m0s since 30m0s ")
-	})
-}
-
-func TestAPasswordThatAFormerSwitchRefusesIsTriedAtTheNewOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := true
-		b := newBench(t, func(string) (power.State, error) {
-			if !slow {
-				return power.On, nil
-			}
-			time.Sleep(5 * time.Second)
-			return "", power.ErrCredentials
-		})
-		defer b.stop()
-		b.Tell(slotAt("a", "wrong-bmc"), Changed)
-		time.Sleep(time.Second)
-		slow = false
-		b.Tell(slotAt("a", "bmc-a"), Changed) // while the wrong one is being asked
-		time.Sleep(10 * time.Second)
-		b.expect(b.asked["a"], seconds(0, 5, 7))
-		b.expect(b.saved["a"], []string{"on at 5s since 5s "})
 	})
 }
 
@@ -321,20 +279,6 @@ func TestAChangeIsDatedByWhenItWasHeardEvenIfItCouldNotBeSaved(t *testing.T) {
 	})
 }
 
-func TestASlotThatIsGoneIsNotAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, says(power.On))
-		defer b.stop()
-		b.Tell(slotAt("a", "bmc-a"), Changed)
-		time.Sleep(5 * time.Second)
-		b.expect(len(b.Counts()), 1)
-		b.Forget("a")
-		time.Sleep(time.Hour)
-		b.expect(b.asked["a"], seconds(0, 2))
-		b.expect(len(b.Counts()), 0)
-	})
-}
-
 func TestAPanicInASwitchIsAnUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(string) (power.State, error) { panic("malformed padding") })
@@ -342,5 +286,18 @@ func TestAPanicInASwitchIsAnUnknown(t *testing.T) {
 		b.Tell(slotAt("a", "bmc-a"), Changed)
 		time.Sleep(5 * time.Second)
 		b.expect(b.saved["a"], []string{"unknown at 0s since 0s the observer broke over it: malformed padding"})
+	})
+}
+
+func TestAPanicInTheMakingOfASwitchIsAnUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, says(power.On))
+		defer b.stop()
+		b.open = func() error { panic("a certificate\nof nothing") }
+		b.Tell(slotAt("a", "bmc-a"), Changed)
+		b.Tell(slotAt("b", "bmc-a"), Changed)
+		time.Sleep(5 * time.Second)
+		b.expect(b.saved["a"], []string{"unknown at 0s since 0s the observer broke over it: a certificate of nothing"})
+		b.expect(b.saved["b"], b.saved["a"])
 	})
 }

@@ -14,7 +14,7 @@ type Pace struct {
 	FollowUp time.Duration
 	// LongestPause bounds the pause that doubles with every round that came to nothing (10m).
 	LongestPause time.Duration
-	// Lockout is how long a password that was refused is not tried again, unless the Secret changes (15m).
+	// Lockout is how long credentials that were refused are not tried again at that place, unless they change (15m).
 	Lockout time.Duration
 	// Steady is the pause before an answer that differs from the last is asked for again (2s).
 	Steady time.Duration
@@ -38,6 +38,8 @@ type plan struct {
 	asked, first time.Time
 	// failed counts the rounds in a row that came to nothing.
 	failed int
+	// unasked is whether the last round did not come as far as the switch, which is no reason to spare it.
+	unasked bool
 	// urgent is whether something happened since the last round began: it is asked as soon as may be.
 	urgent bool
 	// follow is whether an operation ended before the last round: one more follows soon.
@@ -55,7 +57,7 @@ func (p plan) due(pace Pace, chance float64) time.Time {
 		return p.asked.Add(pace.FollowUp)
 	}
 	pause := pace.Interval
-	for range p.failed - 1 {
+	for n := 1; n < p.failed && !p.unasked; n++ {
 		if pause = min(2*pause, pace.LongestPause); pause == pace.LongestPause {
 			break
 		}

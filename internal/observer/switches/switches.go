@@ -3,12 +3,8 @@
 package switches
 
 import (
-	"cmp"
 	"fmt"
-	"net"
-	"net/url"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -42,36 +38,18 @@ func Protocol(s *v2.PowerSwitch) string {
 	return "http"
 }
 
-// Source names protocol and address, for people, and so that each address is asked one question at a time.
-func Source(s *v2.PowerSwitch) string {
-	switch Protocol(s) {
-	case "ipmi":
-		return "ipmi " + address(s.IPMI)
-	case "redfish":
-		return "redfish " + host(s.Redfish.URL)
-	case "http":
-		return "http " + host(s.HTTP.Status.URL)
-	}
-	return ""
-}
-
 // Secrets are the names of the Secrets that reading it takes, each once.
 func Secrets(s *v2.PowerSwitch) []string {
+	if !Readable(s) {
+		return nil
+	}
 	var names []string
-	add := func(ref *v2.SecretReference) {
-		if ref != nil && ref.Name != "" && (len(names) == 0 || names[0] != ref.Name) {
-			names = append(names, ref.Name)
-		}
+	if name := owner(s); name != "" {
+		names = append(names, name)
 	}
-	switch Protocol(s) {
-	case "ipmi":
-		add(&s.IPMI.CredentialsSecretRef)
-	case "redfish":
-		add(&s.Redfish.CredentialsSecretRef)
-	case "http":
-		add(s.HTTP.CredentialsSecretRef)
+	if ca := authority(s); ca != nil && ca.Name != "" && !slices.Contains(names, ca.Name) {
+		names = append(names, ca.Name)
 	}
-	add(authority(s))
 	return names
 }
 
@@ -90,23 +68,22 @@ func authority(s *v2.PowerSwitch) *v2.SecretReference {
 	return tls.CASecretRef
 }
 
-// Credentials are the contents of Secrets, by name.
-type Credentials map[string]map[string][]byte
-
-// New makes the switch. Nothing is sent yet; the error is about what was declared, or about the credentials.
+// New makes the switch. Nothing is sent yet. The error is ErrSecret where a Secret lacks something, else about what was
+// declared, or about what the credentials are.
 func New(s *v2.PowerSwitch, c Credentials) (power.Switch, error) {
-	if ca := authority(s); ca != nil && len(c[ca.Name]["ca.crt"]) == 0 {
-		return nil, fmt.Errorf("%w: Secret %s has no ca.crt", power.ErrCredentials, ca.Name)
+	if !Readable(s) {
+		return nil, fmt.Errorf("%w: spec.power has no ipmi, no redfish and no http.status", power.ErrUnreadable)
+	}
+	if err := c.complete(s); err != nil {
+		return nil, err
 	}
 	switch Protocol(s) {
 	case "ipmi":
 		return c.ipmi(s.IPMI)
 	case "redfish":
 		return c.redfish(s.Redfish)
-	case "http":
-		return c.plug(s.HTTP)
 	}
-	return nil, fmt.Errorf("%w: spec.power has no ipmi, no redfish and no http.status", power.ErrUnreadable)
+	return c.plug(s.HTTP)
 }
 
 func (c Credentials) ipmi(s *v2.IPMISwitch) (power.Switch, error) {
@@ -126,10 +103,7 @@ func (c Credentials) redfish(s *v2.RedfishSwitch) (power.Switch, error) {
 }
 
 func (c Credentials) plug(s *v2.HTTPSwitch) (power.Switch, error) {
-	from := ""
-	if s.CredentialsSecretRef != nil {
-		from = s.CredentialsSecretRef.Name
-	}
+	from := owner(&v2.PowerSwitch{HTTP: s})
 	status := s.Status
 	return plug.New(plug.Options{
 		Status: &plug.Status{
@@ -149,22 +123,4 @@ func (c Credentials) web(from string, tls *v2.SwitchTLS) web.Options {
 		}
 	}
 	return o
-}
-
-// text is a key of a Secret without the line's end that an editor leaves.
-func (c Credentials) text(secret, key string) string {
-	return strings.TrimRight(string(c[secret][key]), "\r\n")
-}
-
-func address(s *v2.IPMISwitch) string {
-	return net.JoinHostPort(s.Address, strconv.Itoa(int(cmp.Or(s.Port, 623))))
-}
-
-// host is the host of a URL, without what may be secret in the rest of it.
-func host(text string) string {
-	at, err := url.Parse(text)
-	if err != nil {
-		return "?"
-	}
-	return at.Host
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,10 +21,13 @@ func plugAt(url string) *v2.HTTPSwitch {
 	return &v2.HTTPSwitch{Status: &v2.HTTPStatus{HTTPRequest: v2.HTTPRequest{URL: url}}}
 }
 
+func pemOf(server *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+}
+
 func TestWhatASwitchIsReadBy(t *testing.T) {
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
-	authorities := map[string][]byte{"ca.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
 	tests := map[string]struct {
 		declared         *v2.PowerSwitch
 		protocol, source string
@@ -38,7 +42,7 @@ func TestWhatASwitchIsReadBy(t *testing.T) {
 			CredentialsSecretRef: *ref("bmc"), TLS: &v2.SwitchTLS{CASecretRef: ref("ca")}}}, "redfish", "redfish bmc.lan:8443", []string{"bmc", "ca"}},
 		"a BMC whose authority is in the same Secret": {&v2.PowerSwitch{Redfish: &v2.RedfishSwitch{URL: "https://bmc.lan",
 			CredentialsSecretRef: *ref("bmc"), TLS: &v2.SwitchTLS{CASecretRef: ref("bmc")}}}, "redfish", "redfish bmc.lan", []string{"bmc"}},
-		"a plug that can be read":        {&v2.PowerSwitch{HTTP: plugAt("http://plug.lan/relay/0?token=${token}")}, "http", "http plug.lan", nil},
+		"a plug that can be read":        {&v2.PowerSwitch{HTTP: plugAt("http://plug.lan/relay/0?key=geheim")}, "http", "http plug.lan", nil},
 		"a plug that cannot":             {&v2.PowerSwitch{HTTP: &v2.HTTPSwitch{PowerOn: &v2.HTTPRequest{URL: "http://plug.lan/on"}}}, "", "", nil},
 		"a magic packet, and ssh":        {&v2.PowerSwitch{WakeOnLAN: &v2.WakeOnLANSwitch{MACAddress: "52:54:00:12:34:56"}, SSH: &v2.SSHSwitch{}}, "", "", nil},
 		"a BMC, with ssh as the way off": {&v2.PowerSwitch{IPMI: &v2.IPMISwitch{Address: "bmc.lan", CredentialsSecretRef: *ref("bmc")}, SSH: &v2.SSHSwitch{}}, "ipmi", "ipmi bmc.lan:623", []string{"bmc"}},
@@ -49,7 +53,7 @@ func TestWhatASwitchIsReadBy(t *testing.T) {
 			if diff := cmp.Diff([]any{test.protocol != "", test.protocol, test.source, test.secrets}, got); diff != "" {
 				t.Error(diff)
 			}
-			made, err := New(test.declared, Credentials{"ca": authorities, "bmc": authorities})
+			made, err := New(test.declared, Credentials{"ca": {"ca.crt": pemOf(server)}, "bmc": {"username": nil, "password": nil, "ca.crt": pemOf(server)}})
 			if (err == nil) != (test.protocol != "") || errors.Is(err, power.ErrUnreadable) != (test.protocol == "") {
 				t.Fatalf("the switch is %v, %v", made, err)
 			}
@@ -99,15 +103,103 @@ func TestAPasswordThatIPMIHasNoRoomForIsSaidWithoutIt(t *testing.T) {
 	}
 }
 
-// As the Job's program has it: an authority that is not there is not replaced by those that everybody trusts.
-func TestAnAuthorityThatIsNamedMustBeThere(t *testing.T) {
-	tls := &v2.SwitchTLS{CASecretRef: ref("ca")}
-	plug := plugAt("https://plug.lan")
-	plug.TLS = tls
-	for _, declared := range []*v2.PowerSwitch{{HTTP: plug}, {Redfish: &v2.RedfishSwitch{URL: "https://bmc.lan", TLS: tls}}} {
-		_, err := New(declared, Credentials{"ca": {"tls.crt": []byte("pem")}})
-		if !errors.Is(err, power.ErrCredentials) || !strings.Contains(err.Error(), "Secret ca has no ca.crt") {
-			t.Errorf("the error is %v", err)
+// As the Job's program has it: an authority that is not there is not replaced by those that everybody trusts, and a
+// password that is not there is not an empty one.
+func TestWhatASecretLacksIsSaidWithItsName(t *testing.T) {
+	ipmi := &v2.PowerSwitch{IPMI: &v2.IPMISwitch{Address: "bmc.lan", CredentialsSecretRef: *ref("mine")}}
+	redfish := &v2.PowerSwitch{Redfish: &v2.RedfishSwitch{URL: "https://bmc.lan", CredentialsSecretRef: *ref("mine"), TLS: &v2.SwitchTLS{CASecretRef: ref("ca")}}}
+	plain, token := plugAt("https://plug.lan"), plugAt("https://plug.lan/?key=${token}")
+	plain.CredentialsSecretRef, token.CredentialsSecretRef = ref("mine"), ref("mine")
+	known := map[string][]byte{"username": []byte("reader"), "password": []byte("geheim")}
+	tests := map[string]struct {
+		declared *v2.PowerSwitch
+		held     Credentials
+		want     string
+	}{
+		"a BMC's password":              {ipmi, Credentials{"mine": {"username": []byte("reader"), "Password": []byte("geheim")}}, "Secret mine has no key password"},
+		"a BMC's user":                  {redfish, Credentials{"mine": {"password": []byte("geheim")}, "ca": {"ca.crt": []byte("pem")}}, "Secret mine has no key username"},
+		"an authority":                  {redfish, Credentials{"mine": known, "ca": {"tls.crt": []byte("pem")}}, "Secret ca has no key ca.crt"},
+		"a token that a request is for": {&v2.PowerSwitch{HTTP: token}, Credentials{"mine": known}, "Secret mine has no key token"},
+		"all that a plug could take":    {&v2.PowerSwitch{HTTP: plain}, Credentials{"mine": {"Password": nil}}, "Secret mine has none of the keys username, password, token and ca.crt"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := New(test.declared, test.held); !errors.Is(err, ErrSecret) || !strings.HasSuffix(err.Error(), test.want) {
+				t.Errorf("the error is %v, want %s", err, test.want)
+			}
+		})
+	}
+	for _, given := range []map[string][]byte{{"username": nil, "password": nil}, known} {
+		if _, err := New(ipmi, Credentials{"mine": given}); err != nil {
+			t.Errorf("a user and a password that may be empty: %v", err)
 		}
+	}
+}
+
+// Whoever writes an address in another way still means the same BMC, which answers one question at a time.
+func TestAPlaceHasOneSpelling(t *testing.T) {
+	redfish := func(url string) *v2.PowerSwitch { return &v2.PowerSwitch{Redfish: &v2.RedfishSwitch{URL: url}} }
+	ipmi := func(address string, port int32) *v2.PowerSwitch {
+		return &v2.PowerSwitch{IPMI: &v2.IPMISwitch{Address: address, Port: port}}
+	}
+	for want, switches := range map[string][]*v2.PowerSwitch{
+		"bmc.lan:443": {redfish("https://bmc.lan"), redfish("https://bmc.lan:443/"), redfish("https://BMC.lan."), redfish("https://bmc.lan:0443"),
+			{HTTP: plugAt("https://bmc.lan/relay/0")}, ipmi("bmc.lan", 443)},
+		"bmc.lan:80":        {redfish("http://bmc.lan"), {HTTP: plugAt("http://Bmc.lan:80?a=b")}},
+		"bmc.lan:8443":      {redfish("https://bmc.lan:8443")},
+		"[fe80::1]:443":     {redfish("https://[fe80::1]"), redfish("https://[FE80:0:0:0:0:0:0:1]:443")},
+		"[fe80::1%eth0]:80": {redfish("http://[fe80::1%25eth0]")},
+		"10.0.0.5:623":      {ipmi("10.0.0.5", 0), ipmi("::ffff:10.0.0.5", 623)},
+		"[fd00::5]:623":     {ipmi("fd00::5", 0), ipmi("fd00:0::05", 0)},
+		"bmc_1.lan:623":     {ipmi("bmc_1.LAN.", 0)},
+		"":                  {{SSH: &v2.SSHSwitch{}}, nil},
+	} {
+		for _, s := range switches {
+			if got := Place(s); got != want {
+				t.Errorf("%s is the place %q, want %q", Source(s), got, want)
+			}
+		}
+	}
+}
+
+func TestASourceFitsIntoTheStatus(t *testing.T) {
+	for _, letter := range []string{"x", "ö"} {
+		long := &v2.PowerSwitch{HTTP: plugAt("http://" + strings.Repeat(letter, 1500) + "/status")}
+		got := Source(long)
+		if n := utf8.RuneCountInString(got); n != maxSource || !utf8.ValidString(got) || !strings.HasPrefix(got, "http "+letter) || got != Source(long) {
+			t.Errorf("%d characters: %s", n, got)
+		}
+	}
+}
+
+// What a switch turned away is known again in whatever slot and Secret it stands, and in no other form than a hash.
+func TestAFingerprintIsOfWhatASwitchIsShown(t *testing.T) {
+	key := []byte("of this process")
+	bmc := func(secret, address string, level v2.PrivilegeLevel) *v2.PowerSwitch {
+		return &v2.PowerSwitch{IPMI: &v2.IPMISwitch{Address: address, PrivilegeLevel: level, CredentialsSecretRef: *ref(secret)}}
+	}
+	held := Credentials{
+		"a": {"username": []byte("admin"), "password": []byte("geheim\n")}, "b": {"username": []byte("admin"), "password": []byte("geheim"), "note": nil},
+		"c": {"username": []byte("admin"), "password": []byte("other")}, "d": {"username": []byte("admin\" \"geheim")},
+	}
+	of := held.Fingerprint(bmc("a", "bmc.lan", ""), key)
+	if again := held.Fingerprint(bmc("b", "bmc.lan.", ""), key); again != of {
+		t.Error("the same user and password of another Secret is taken for another")
+	}
+	for what, s := range map[string]*v2.PowerSwitch{
+		"another password": bmc("c", "bmc.lan", ""), "a user with a quote": bmc("d", "bmc.lan", ""), "another privilege": bmc("a", "bmc.lan", v2.PrivilegeAdministrator),
+	} {
+		if held.Fingerprint(s, key) == of {
+			t.Errorf("%s is taken for the same", what)
+		}
+	}
+	if held.Fingerprint(bmc("a", "bmc.lan", ""), []byte("of another")) == of || strings.Contains(of, "geheim") {
+		t.Error("the fingerprint tells of the password")
+	}
+	bare := &v2.PowerSwitch{HTTP: plugAt("http://plug.lan")}
+	named := &v2.PowerSwitch{HTTP: plugAt("http://plug.lan")}
+	named.HTTP.Status.Headers = map[string]string{"X-Key": "1"}
+	if held.Fingerprint(bare, key) == held.Fingerprint(named, key) {
+		t.Error("a request with another header is taken for the same")
 	}
 }
