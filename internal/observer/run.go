@@ -2,17 +2,12 @@ package observer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -20,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -70,8 +66,14 @@ func Serve(ctx context.Context, reach *rest.Config, c config.Observer, pace Pace
 	if err := (&Watch{Cache: mgr.GetCache(), Observer: observer, Readings: readings}).Setup(mgr); err != nil {
 		return err
 	}
-	for _, start := range []func(context.Context) error{observer.Start, port{c.Address, mgr.GetCache(), registry, log}.Start} {
-		if err := mgr.Add(runnable(start)); err != nil {
+	port := &port{}
+	server, err := port.server(ctx, c.Address, registry)
+	if err != nil {
+		return err
+	}
+	watched := manager.RunnableFunc(func(ctx context.Context) error { return port.watch(ctx, mgr.GetCache()) })
+	for _, part := range []manager.Runnable{server, watched, observer} {
+		if err := mgr.Add(part); err != nil {
 			return fmt.Errorf("building the power observer: %w", err)
 		}
 	}
@@ -91,12 +93,6 @@ func patient(reach *rest.Config) *rest.Config {
 	}
 	return reach
 }
-
-// runnable is what the manager of controllers runs beside them.
-type runnable func(context.Context) error
-
-// Start runs it.
-func (r runnable) Start(ctx context.Context) error { return r(ctx) }
 
 // measure registers what is counted.
 func (o *Observer) measure(registry prometheus.Registerer) error {
@@ -119,44 +115,5 @@ func (o *Observer) measure(registry prometheus.Registerer) error {
 		return err
 	}
 	o.Told = func(protocol string, result Result, took time.Duration) { polls.Took(protocol, string(result), took) }
-	return nil
-}
-
-// port serves metrics and probes, in plaintext: they hold neither addresses nor credentials.
-type port struct {
-	address  string
-	cache    cache.Cache
-	gatherer prometheus.Gatherer
-	log      logr.Logger
-}
-
-// Start serves until the context ends.
-func (p port) Start(ctx context.Context) error {
-	if p.address == config.Off {
-		<-ctx.Done()
-		return nil
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
-	if err != nil {
-		return fmt.Errorf("taking the address of --bind-address: %w", err)
-	}
-	var ready atomic.Bool
-	go func() { ready.Store(p.cache.WaitForCacheSync(ctx)) }()
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(p.gatherer, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !ready.Load() {
-			http.Error(w, "not ready: filling the caches", http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = fmt.Fprintln(w, "ok")
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	p.log.Info("serving metrics and probes", "address", listener.Addr().String())
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving metrics and probes: %w", err)
-	}
 	return nil
 }
