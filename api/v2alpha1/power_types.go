@@ -75,7 +75,7 @@ const (
 type IPMISwitch struct {
 	// The BMC's host name, IPv4 or IPv6 address.
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$') && !self.matches('^[0-9.]+$')",message="must be a host name or an IP address without a port, such as worker-01-bmc.lan"
+	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?([.][A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*[.]?$') && !self.matches('^[0-9.]+$')",message="must be a host name or an IP address without a port, such as worker-01-bmc.lan"
 	Address string `json:"address"`
 	// The UDP port. Default 623, IPMI's own.
 	// +kubebuilder:default=623
@@ -247,7 +247,7 @@ type WakeOnLANSwitch struct {
 type SSHSwitch struct {
 	// The machine's host name, IPv4 or IPv6 address.
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$') && !self.matches('^[0-9.]+$')",message="must be a host name or an IP address without a port, such as worker-01-bmc.lan"
+	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?([.][A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*[.]?$') && !self.matches('^[0-9.]+$')",message="must be a host name or an IP address without a port, such as worker-01-bmc.lan"
 	Address string `json:"address"`
 	// The TCP port. Default 22.
 	// +kubebuilder:default=22

@@ -51,18 +51,19 @@ func (p *port) handler(metrics prometheus.Gatherer) http.Handler {
 	return mux
 }
 
-// watch waits until slots and claims are watched: then it is ready.
+// watch is ready once slots and claims are watched.
 func (p *port) watch(ctx context.Context, informers cache.Informers) error {
-	for _, kind := range []client.Object{&v2.Node{}, &v2.NodeClaim{}} {
-		seen := func(ctx context.Context) (bool, error) {
-			_, err := informers.GetInformer(ctx, kind)
-			return err == nil, nil // the controller says what is wrong
-		}
-		if wait.PollUntilContextCancel(ctx, time.Second, true, seen) != nil {
-			return nil
-		}
+	if watched(ctx, informers, &v2.Node{}) && watched(ctx, informers, &v2.NodeClaim{}) {
+		p.ready.Store(true)
+		<-ctx.Done()
 	}
-	p.ready.Store(true)
-	<-ctx.Done()
 	return nil
+}
+
+// watched waits until a kind is; false: the context ended. What is in the way, the controller says.
+func watched(ctx context.Context, informers cache.Informers, kind client.Object) bool {
+	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		_, err := informers.GetInformer(ctx, kind)
+		return err == nil, nil
+	}) == nil
 }

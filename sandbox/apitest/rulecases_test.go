@@ -134,7 +134,7 @@ var ruleCases = map[string][]ruleCase{
 	"must be the name of a Secret: lower-case letters, digits, '-' and '.', such as worker-01-bmc": badNames,
 	"must be a host name or an IP address without a port, such as worker-01-bmc.lan": {
 		{value: "bmc.lan:623"}, {value: "10.0.0.300"}, {value: `"1"`}, {value: `"[fe80::1]"`}, {value: "'fe80::1%eth0'"}, {value: "admin@bmc.lan"}, {value: "https://bmc.lan"},
-		{value: `""`}, {value: `"bmc lan"`}, {value: "bmc_1.lan"}, {value: "bmc.lan."}, {value: "-bmc"}, {value: "--dry-run"},
+		{value: `""`}, {value: `"bmc lan"`}, {value: "bmc..lan"}, {value: "bmc.lan.."}, {value: "."}, {value: "10.0.0.5."}, {value: "-bmc"}, {value: "bmc-.lan"}, {value: "--dry-run"},
 	},
 	"must be 17 or 3: the others do not encrypt, or are broken": {{value: "8"}, {value: "16"}},
 	"must be an address with https:// (or http://) and without a path or a password, such as https://worker-01-bmc.lan": {
