@@ -22,7 +22,8 @@ func believesAtOnce(in slot.Input, d slot.Decision) string {
 		return ""
 	}
 	why := evidentlyOff(in, c.Status.Jobs)
-	if why == "" {
+	// A Job that is seen only now to have ended well is given its own time to settle.
+	if why == "" || evidentlyOff(in, statusAfter(d, c).Jobs) == "" {
 		return ""
 	}
 	off := meta.FindStatusCondition(statusAfter(d, c).Conditions, v2.ConditionMachineObservedOff)
