@@ -2,9 +2,11 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/observer/switches"
 	"homecluster.dev/autoscaler/sandbox/liveview"
 )
 
@@ -48,9 +50,11 @@ func NewChecklist(n int) *Checklist {
 		Seen:    func(w *World) bool { return w.peak == int32(n) },
 		Instead: (*World).sayTarget})
 	c.times(n, ScaleUp, "%s complete", "startup Job", StartupComplete, (*World).sayJobs)
-	c.times(n, ScaleUp, "the power log shows %s switched on", "machine", PowerOn, (*World).sayPower)
+	on := c.times(n, ScaleUp, "the power log shows %s switched on", "machine", PowerOn, (*World).sayPower)
 	c.times(n, ScaleUp, "%s registered and Ready", "kubeNode", KubeNodeReady, (*World).sayKubeNodes)
 	c.times(n, ScaleUp, "%s ready", "claim", ClaimReady, (*World).sayClaims)
+	c.add(Step{Text: "their switches, where they can be read, say on", Act: ScaleUp, After: on,
+		Seen: func(w *World) bool { return w.switchesSay(v2.PowerOn, w.names(PowerOn)) }, Instead: (*World).saySlots})
 	running := c.times(n, ScaleUp, "%s running, one to a machine", "pod", PodRunning, (*World).sayPods)
 
 	gone := c.add(Step{Text: "the Deployment wants no pods, and they are gone", Act: ScaleDown, After: running,
@@ -60,7 +64,9 @@ func NewChecklist(n int) *Checklist {
 	c.add(Step{Text: "the target size is 0", Act: ScaleDown, After: max(asked, gone),
 		Seen: func(w *World) bool { return w.targetSize() == 0 }, Instead: (*World).sayTarget})
 	c.times(n, ScaleDown, "%s complete", "shutdown Job", ShutdownComplete, (*World).sayJobs)
-	c.times(n, ScaleDown, "the power log shows %s switched off", "machine", PowerOff, (*World).sayPower)
+	off := c.times(n, ScaleDown, "the power log shows %s switched off", "machine", PowerOff, (*World).sayPower)
+	c.add(Step{Text: "their switches, where they can be read, say off", Act: ScaleDown, After: off,
+		Seen: func(w *World) bool { return w.switchesSay(v2.PowerOff, w.names(PowerOff)) }, Instead: (*World).saySlots})
 	removed := c.times(n, ScaleDown, "%s removed", "kubeNode", KubeNodeGone, (*World).sayKubeNodes)
 	c.times(n, ScaleDown, "%s completed", "claim", ClaimCompleted, (*World).sayClaims)
 	c.add(Step{Text: "every slot is off, its last claim remembered", Act: ScaleDown, After: removed,
@@ -131,6 +137,22 @@ func (c *Checklist) View() []liveview.Step {
 		steps[i] = liveview.Step{Text: step.Text, Done: c.done[i], At: c.at[i]}
 	}
 	return steps
+}
+
+// switchesSay is whether the power observer has read this from all of the machines' switches that can be read.
+func (w *World) switchesSay(state v2.PowerState, machines []string) bool {
+	return !slices.ContainsFunc(machines, func(name string) bool {
+		slot := w.slots[name]
+		return slot != nil && switches.Readable(slot.Spec.Power) && reading(slot) != state
+	})
+}
+
+// reading is what was read from the slot's switch; empty: nothing yet, or it cannot be read.
+func reading(slot *v2.Node) v2.PowerState {
+	if slot.Status.PowerReading == nil {
+		return ""
+	}
+	return slot.Status.PowerReading.State
 }
 
 // atRest is whether every slot reports off, and n of them remember a completed claim.

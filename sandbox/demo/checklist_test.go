@@ -91,13 +91,20 @@ func slot(phase v2.SlotPhase, last *v2.ClaimDigest) *v2.Node {
 		Spec: v2.NodeSpec{KubernetesNodeName: "worker-1"}, Status: v2.NodeStatus{Phase: phase, LastClaim: last}}
 }
 
+// reads is a slot whose switch can be read, and what was read from it.
+func reads(slot *v2.Node, state v2.PowerState) *v2.Node {
+	slot.Spec.Power = &v2.PowerSwitch{IPMI: &v2.IPMISwitch{Address: "127.64.0.1"}}
+	slot.Status.PowerReading = &v2.PowerReading{State: state}
+	return slot
+}
+
 // up tells the first act of one machine.
 func (t *teller) up() {
 	t.tell(slot(v2.SlotOff, nil), group(0), appPod(corev1.PodPending, ""), claim("", v2.CallIncreaseSize), group(1),
 		claim(v2.ClaimBooting, v2.CallIncreaseSize), slot(v2.SlotBooting, nil))
 	t.power(true)
-	t.tell(lifecycleJob("startup"), machine(false), claim(v2.ClaimReady, v2.CallIncreaseSize), slot(v2.SlotReady, nil),
-		appPod(corev1.PodRunning, "worker-1"))
+	t.tell(lifecycleJob("startup"), machine(false), claim(v2.ClaimReady, v2.CallIncreaseSize),
+		reads(slot(v2.SlotReady, nil), v2.PowerOn), appPod(corev1.PodRunning, "worker-1"))
 }
 
 // down tells the second.
@@ -106,7 +113,7 @@ func (t *teller) down() {
 	t.tell(machine(true), claim(v2.ClaimReady, v2.CallDeleteNodes), group(0), lifecycleJob("shutdown"))
 	t.power(false)
 	t.gone(machine(true))
-	t.tell(claim(v2.ClaimCompleted, v2.CallDeleteNodes), slot(v2.SlotOff, &v2.ClaimDigest{Phase: v2.ClaimCompleted}))
+	t.tell(claim(v2.ClaimCompleted, v2.CallDeleteNodes), reads(slot(v2.SlotOff, &v2.ClaimDigest{Phase: v2.ClaimCompleted}), v2.PowerOff))
 	t.gone(claim(v2.ClaimCompleted, v2.CallDeleteNodes))
 }
 
@@ -165,10 +172,18 @@ func TestEveryStepCanBeMissed(t *testing.T) {
 			},
 			step: "1 machine switched on", instead: "0 power-ons",
 		},
+		"a switch that says off of a machine that is on": {
+			tell: func(s *teller) {
+				s.up()
+				s.checklist.done[8] = false
+				s.tell(reads(slot(v2.SlotReady, nil), v2.PowerOff))
+			},
+			step: "say on", instead: `its switch says "off"`,
+		},
 		"a pod that runs on the always-on node": {
 			tell: func(s *teller) {
 				s.up()
-				s.world.seen[PodRunning], s.checklist.done[8] = nil, false
+				s.world.seen[PodRunning], s.checklist.done[9] = nil, false
 				s.tell(appPod(corev1.PodRunning, "always-on"))
 			},
 			step: "1 pod running, one to a machine", instead: "hello-1: Running on always-on",
@@ -181,12 +196,22 @@ func TestEveryStepCanBeMissed(t *testing.T) {
 			},
 			act: ScaleDown, step: "1 machine switched off", instead: "on now: [worker-1]",
 		},
+		"a switch that says on of a machine that is off": {
+			tell: func(s *teller) {
+				s.up()
+				s.gone(appPod(corev1.PodRunning, "worker-1"))
+				s.tell(machine(true), claim(v2.ClaimReady, v2.CallDeleteNodes), group(0), lifecycleJob("shutdown"))
+				s.power(false)
+			},
+			act: ScaleDown, step: "say off", instead: `its switch says "on"`,
+		},
 		"a kubeNode that stays": {
 			tell: func(s *teller) {
 				s.up()
 				s.gone(appPod(corev1.PodRunning, "worker-1"))
 				s.tell(machine(true), claim(v2.ClaimReady, v2.CallDeleteNodes), group(0), lifecycleJob("shutdown"))
 				s.power(false)
+				s.tell(reads(slot(v2.SlotDraining, nil), v2.PowerOff))
 			},
 			act: ScaleDown, step: "1 kubeNode removed", instead: "worker-1: Ready True, cordoned, taint ToBeDeletedByClusterAutoscaler",
 		},
@@ -194,7 +219,7 @@ func TestEveryStepCanBeMissed(t *testing.T) {
 			tell: func(s *teller) {
 				s.up()
 				s.down()
-				s.checklist.done[17] = false
+				s.checklist.done[19] = false
 				s.tell(slot(v2.SlotDraining, nil))
 			},
 			act: ScaleDown, step: "every slot is off", instead: `worker-1: phase "draining"`,

@@ -20,7 +20,7 @@ func (w *World) Frame(title string, at time.Duration, checklist *Checklist) live
 }
 
 func (w *World) slotTable() liveview.Table {
-	t := liveview.Table{Name: "slots", Noun: "slot", Header: []string{"SLOT", "GROUP", "PHASE", "POWER", "MACHINE", "KUBENODE"},
+	t := liveview.Table{Name: "slots", Noun: "slot", Header: []string{"SLOT", "GROUP", "PHASE", "POWER", "SWITCH", "MACHINE", "KUBENODE"},
 		Empty: "no slots yet"}
 	for _, name := range slices.Sorted(maps.Keys(w.slots)) {
 		slot := w.slots[name]
@@ -28,6 +28,7 @@ func (w *World) slotTable() liveview.Table {
 			{Text: name}, {Text: slot.Labels[v2.LabelGroup]},
 			{Text: string(slot.Status.Phase), Tone: slotTones[slot.Status.Phase]},
 			{Text: string(slot.Status.PowerState), Tone: powerTones[slot.Status.PowerState]},
+			{Text: string(reading(slot)), Tone: powerTones[reading(slot)]},
 			w.machineCell(name), kubeNodeCell(w.kubeNodes[slot.Spec.KubernetesNodeName]),
 		})
 	}

@@ -46,8 +46,8 @@ func TestTheFrameShowsTheWorld(t *testing.T) {
 	want := strings.Join([]string{
 		"title" + strings.Repeat(" ", 78) + "1m00.0s",
 		"SLOTS",
-		"  SLOT      GROUP  PHASE  POWER  MACHINE  KUBENODE",
-		"  worker-1         ready         on       Ready",
+		"  SLOT      GROUP  PHASE  POWER  SWITCH  MACHINE  KUBENODE",
+		"  worker-1         ready         on      on       Ready",
 		"CLAIMS",
 		"  CLAIM            GROUP    PHASE  CALL          REASON",
 		"  worker-1-0a1b2c  workers  ready  IncreaseSize",

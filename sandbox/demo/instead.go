@@ -89,7 +89,7 @@ func (w *World) sayKubeNodes() string {
 
 func (w *World) saySlots() string {
 	return sayAll("slots", w.slots, func(slot *v2.Node) string {
-		text := fmt.Sprintf("phase %q, power %q", slot.Status.Phase, slot.Status.PowerState)
+		text := fmt.Sprintf("phase %q, power %q, its switch says %q", slot.Status.Phase, slot.Status.PowerState, reading(slot))
 		if last := slot.Status.LastClaim; last != nil {
 			text += fmt.Sprintf(", last claim %s %s", last.Name, last.Phase)
 		}

@@ -12,11 +12,16 @@ import (
 	"strings"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"homecluster.dev/autoscaler/sandbox/controlplane"
 )
 
-// managerPackage is the manager's own command, in the main module.
-const managerPackage = "./cmd/homelab-autoscaler"
+// The commands of the main module that the sandbox runs, which are also who they are to the API server.
+const (
+	managerProgram  = "homelab-autoscaler"
+	observerProgram = "power-observer"
+)
 
 // webhooks is the name of the manager's webhook configurations, which its rights name too.
 const webhooks = "homelab-autoscaler"
@@ -24,20 +29,18 @@ const webhooks = "homelab-autoscaler"
 // startPatience is how long the manager may take to be ready; an idle machine needs a second or two.
 const startPatience = 2 * time.Minute
 
-// buildManager builds the manager as anybody would, from the checkout, and returns the path of the binary in a folder
-// of its own.
-func buildManager(ctx context.Context, progress io.Writer) (string, error) {
+// build builds the programs as anybody would, from the checkout, into a folder of its own, and returns that.
+func build(ctx context.Context, progress io.Writer) (string, error) {
 	root, err := controlplane.RepositoryRoot()
 	if err != nil {
 		return "", err
 	}
 	dir, err := os.MkdirTemp("", "homelab-autoscaler-build-")
 	if err != nil {
-		return "", fmt.Errorf("making a folder for the manager's binary: %w", err)
+		return "", fmt.Errorf("making a folder for binaries: %w", err)
 	}
-	say(progress, "building the manager")
-	binary := filepath.Join(dir, "homelab-autoscaler")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, managerPackage)
+	say(progress, "building the manager and the power observer")
+	build := exec.CommandContext(ctx, "go", "build", "-o", dir, "./cmd/"+managerProgram, "./cmd/"+observerProgram)
 	build.Dir = root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -45,24 +48,23 @@ func buildManager(ctx context.Context, progress io.Writer) (string, error) {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("building the manager: %w\n%s", err, out)
+		return "", fmt.Errorf("building the manager and the power observer: %w\n%s", err, out)
 	}
-	return binary, nil
+	return dir, nil
 }
 
 // startManager runs the manager as a process of its own, outside the cluster, and waits until it is ready.
-func (s *Sandbox) startManager(ctx context.Context, binary string, progress io.Writer) error {
+func (s *Sandbox) startManager(ctx context.Context, built string, progress io.Writer) error {
 	addresses, err := freeAddresses(ctx, 4)
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := s.admit(ctx)
+	kubeconfig, err := s.admit(ctx, managerProgram, managerRights)
 	if err != nil {
 		return err
 	}
-	// The binary moves into the sandbox's folder, whose end is sure.
-	home := filepath.Join(s.Dir, filepath.Base(binary))
-	if err := moveFile(binary, home); err != nil {
+	home, err := s.moveIn(built, managerProgram)
+	if err != nil {
 		return err
 	}
 	s.Provider = addresses[0]
@@ -92,6 +94,28 @@ func (s *Sandbox) startManager(ctx context.Context, binary string, progress io.W
 	}
 	say(progress, "the manager is starting")
 	return s.managerReady(ctx, addresses[2])
+}
+
+// startObserver runs the power observer as a process of its own beside the manager. It may read the Secrets of the switches and
+// asks as gently as at home.
+func (s *Sandbox) startObserver(ctx context.Context, built string) error {
+	kubeconfig, err := s.admit(ctx, observerProgram, observerRights, rbacv1.PolicyRule{
+		APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: s.secrets, Verbs: []string{"get"}})
+	if err != nil {
+		return err
+	}
+	home, err := s.moveIn(built, observerProgram)
+	if err != nil {
+		return err
+	}
+	s.observer, err = start(ctx, s.Logs, observerProgram, home, "--kubeconfig="+kubeconfig, "--namespace="+Namespace, "--bind-address=0")
+	return err
+}
+
+// moveIn moves a program into the sandbox's folder, whose end is sure.
+func (s *Sandbox) moveIn(built, program string) (string, error) {
+	home := filepath.Join(s.Dir, program)
+	return home, moveFile(filepath.Join(built, program), home)
 }
 
 // managerReady waits until the manager says that it decides, or is dead.

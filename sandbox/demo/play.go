@@ -45,7 +45,8 @@ func Play(ctx context.Context, o PlayOptions) (err error) {
 	return unlessInterrupted(ctx)
 }
 
-// stands returns when the context ends, or with an error when the manager or the control plane ends before it.
+// stands returns when the context ends, or with an error when the control plane, the manager or the power
+// observer ends before it.
 func (s *Sandbox) stands(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -54,6 +55,8 @@ func (s *Sandbox) stands(ctx context.Context) error {
 		return err
 	case <-s.manager.ended:
 		return s.manager.watch(ctx)
+	case <-s.observer.ended:
+		return s.observer.watch(ctx)
 	}
 }
 
@@ -67,7 +70,7 @@ The sandbox is up and stays until Ctrl-C. In another terminal:
 
   kubectl get hlgroup,slot,nc         what there is
   kubectl get nc -w                   claims as they live
-  kubectl describe slot worker-1      one machine and its story
+  kubectl describe slot worker-1      one machine and its story, and what its switch says
   kubectl explain nodeclaim.spec      what a claim can say
 
 With somebody who asks for machines (the demo has, up has with --client), pods are enough:

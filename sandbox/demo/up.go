@@ -39,7 +39,7 @@ type UpOptions struct {
 	Progress io.Writer
 }
 
-// Sandbox is a running cluster: control plane, machine room, manager.
+// Sandbox is a running cluster: control plane, machine room, manager, power observer.
 type Sandbox struct {
 	// Dir is the folder that holds everything; Logs, inside it, what every part wrote.
 	Dir, Logs string
@@ -56,8 +56,10 @@ type Sandbox struct {
 	byHand       string
 	plane        *controlplane.ControlPlane
 	certificates *certificates
-	manager      *process
-	log          *os.File
+	// secrets are the names of those that open the machines' switches.
+	secrets           []string
+	manager, observer *process
+	log               *os.File
 }
 
 // Up builds what has to be built and starts a sandbox. The context bounds the start only; Down ends what Up returned.
@@ -70,11 +72,11 @@ func Up(ctx context.Context, o UpOptions) (*Sandbox, error) {
 }
 
 func (s *Sandbox) start(ctx context.Context, o UpOptions) error {
-	binary, err := buildManager(ctx, o.Progress)
+	built, err := build(ctx, o.Progress)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(filepath.Dir(binary)) }()
+	defer func() { _ = os.RemoveAll(built) }()
 	if s.plane, err = controlplane.Start(ctx, controlplane.Options{Dir: o.Dir, Progress: o.Progress}); err != nil {
 		return err
 	}
@@ -97,7 +99,10 @@ func (s *Sandbox) start(ctx context.Context, o UpOptions) error {
 	if err := s.furnish(ctx, o); err != nil {
 		return err
 	}
-	return s.startManager(ctx, binary, o.Progress)
+	if err := s.startManager(ctx, built, o.Progress); err != nil {
+		return err
+	}
+	return s.startObserver(ctx, built)
 }
 
 // openLog sends what the libraries in this process have to say to a file: the terminal belongs to the story.
@@ -159,6 +164,7 @@ func (s *Sandbox) addPool(ctx context.Context, pool Pool, o UpOptions) error {
 		}
 		slot.Namespace, secret.Namespace, slot.Labels = Namespace, Namespace, map[string]string{v2.LabelGroup: pool.Name}
 		slot.Spec.Pricing = &v2.Pricing{HourlyRate: pool.HourlyRate, PodRate: "0.001"}
+		s.secrets = append(s.secrets, secret.Name)
 		for _, object := range []client.Object{secret, slot} {
 			if err := s.Client.Create(ctx, object); err != nil {
 				return fmt.Errorf("creating %s: %w", object.GetName(), err)
@@ -206,8 +212,10 @@ func (s *Sandbox) Down(fault error) error {
 	if fault != nil && s.Client != nil && !errors.Is(fault, context.Canceled) {
 		s.dumpState()
 	}
-	if s.manager != nil {
-		s.manager.stop()
+	for _, p := range []*process{s.observer, s.manager} {
+		if p != nil {
+			p.stop()
+		}
 	}
 	for _, panel := range s.panels {
 		panel.Close()
