@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -133,17 +134,20 @@ func (s *session) annotate(ctx context.Context, slot *v2.Node, why, until string
 func (s *session) reset() *cobra.Command {
 	return s.oneSlot("reset", "Offer a slot again at once, and end the pause between shutdown attempts",
 		func(ctx context.Context, slot *v2.Node, claims []*v2.NodeClaim) error {
+			var done []string
 			before := slot.DeepCopy()
 			if last := slot.Status.LastClaim; last != nil && last.Attempt != 0 && last.Phase == v2.ClaimFailed {
 				last.Attempt = 0
-				s.out.say("slot %s: its failed boots are forgotten", slot.Name)
+				done = append(done, "its failed boots are forgotten")
 			}
 			if record := slot.Status.Unclaimed; record != nil && record.ShutdownAttempts != 0 {
 				record.ShutdownAttempts = 0
-				s.out.say("slot %s: its shutdown is tried again now", slot.Name)
+				done = append(done, "its shutdown is tried again now")
 			}
-			if err := s.cluster.Status().Patch(ctx, slot, client.MergeFrom(before)); err != nil {
-				return explain(fmt.Errorf("resetting slot %s: %w", slot.Name, err))
+			if len(done) > 0 {
+				if err := s.cluster.Status().Patch(ctx, slot, client.MergeFrom(before)); err != nil {
+					return explain(fmt.Errorf("resetting slot %s: %w", slot.Name, err))
+				}
 			}
 			for _, claim := range claims {
 				if claim.Status.ShutdownAttempts == 0 || !facts.OwesReversal(claim, slot) {
@@ -154,8 +158,12 @@ func (s *session) reset() *cobra.Command {
 				if err := s.cluster.Status().Patch(ctx, claim, client.MergeFrom(before)); err != nil {
 					return explain(fmt.Errorf("resetting claim %s: %w", claim.Name, err))
 				}
-				s.out.say("claim %s: the shutdown is tried again now", claim.Name)
+				done = append(done, "the shutdown of claim "+claim.Name+" is tried again now")
 			}
+			if len(done) == 0 {
+				done = append(done, "nothing keeps it back")
+			}
+			s.out.say("slot %s: %s", slot.Name, strings.Join(done, ", "))
 			return nil
 		})
 }

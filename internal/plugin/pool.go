@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,10 +33,10 @@ func (s *session) load(ctx context.Context) (*pool, error) {
 	var groups v2.GroupList
 	var slots v2.NodeList
 	var claims v2.NodeClaimList
-	where := client.InNamespace(namespace)
-	err = errors.Join(cluster.List(ctx, &groups, where), cluster.List(ctx, &slots, where), cluster.List(ctx, &claims, where))
-	if err != nil {
-		return nil, fmt.Errorf("reading the pool in namespace %s: %w", namespace, err)
+	for _, list := range []client.ObjectList{&groups, &slots, &claims} {
+		if err := cluster.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, fmt.Errorf("reading the pool in namespace %s: %w", namespace, err)
+		}
 	}
 	p := &pool{groups: groups.Items, claims: map[string][]*v2.NodeClaim{}}
 	for i := range slots.Items {
@@ -106,7 +105,7 @@ func (s *session) complete(cmd *cobra.Command, args []string, _ string) ([]strin
 // oneSlot is a command about one slot.
 func (s *session) oneSlot(use, short string, run func(ctx context.Context, slot *v2.Node, claims []*v2.NodeClaim) error) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " SLOT", Short: short, Args: cobra.ExactArgs(1), ValidArgsFunction: s.complete,
+		Use: use + " SLOT", Short: short, Args: one("SLOT"), ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			slot, claims, err := s.slot(cmd.Context(), args[0])
 			if err != nil {
@@ -114,6 +113,16 @@ func (s *session) oneSlot(use, short string, run func(ctx context.Context, slot 
 			}
 			return run(cmd.Context(), slot, claims)
 		},
+	}
+}
+
+// one wants exactly one argument, and shows how.
+func one(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return fmt.Errorf("name one %s: %s %s", strings.ReplaceAll(strings.ToLower(what), "|", " or "), cmd.CommandPath(), what)
 	}
 }
 

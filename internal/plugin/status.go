@@ -121,13 +121,24 @@ func (s *session) watch() *cobra.Command {
 	}
 }
 
+// follow shows the status and follows the changes. The API server ends every watch after a while, and then there is another.
 func (s *session) follow(ctx context.Context) error {
-	changes, stop, err := s.changes(ctx)
-	if err != nil {
-		return err
+	for ctx.Err() == nil {
+		changes, stop, err := s.changes(ctx)
+		if err == nil {
+			err = s.showUntil(ctx, changes)
+			stop()
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
 	}
-	defer stop()
-	for {
+	return nil
+}
+
+// showUntil shows the status now and at each change, until there are no more.
+func (s *session) showUntil(ctx context.Context, changes <-chan struct{}) error {
+	for open := true; open; {
 		p, err := s.load(ctx)
 		if err != nil {
 			return err
@@ -141,10 +152,8 @@ func (s *session) follow(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case _, open := <-changes:
-			if !open {
-				return nil
-			}
+		case _, open = <-changes:
 		}
 	}
+	return nil
 }

@@ -15,7 +15,7 @@ import (
 func (s *session) why() *cobra.Command {
 	return &cobra.Command{
 		Use: "why SLOT|CLAIM", Short: "Tell the story of a machine: who asked, what happened, what is waited for, what to do",
-		Args: cobra.ExactArgs(1), ValidArgsFunction: s.complete,
+		Args: one("SLOT|CLAIM"), ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			told, err := s.tell(cmd.Context(), args[0])
 			if err != nil {

@@ -5,12 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -71,6 +68,7 @@ func TestADayAtTheShell(t *testing.T) {
 	s.says([]string{machine, "off", house.Pool + ":"}, "status")
 	s.says([]string{"Nobody has asked for it yet"}, "why", machine)
 	s.says([]string{"No machine is on"}, "top")
+	s.says([]string{"nothing keeps it back"}, "reset", machine)
 	s.says([]string{"asks for " + machine}, "up", machine)
 	if out, err := s.try("up", machine); err == nil || !strings.Contains(err.Error(), "is claimed already") {
 		t.Errorf("a second claim: %v, %s", err, out)
@@ -150,11 +148,13 @@ func TestMistakesAreAnswered(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown slot":   {[]string{"up", "nobody"}, "there is no slot nobody in namespace " + home.Namespace + "; there are " + home.Machine},
-		"an unknown story":  {[]string{"why", "nobody"}, "there is neither a slot nor a claim"},
-		"an unknown format": {[]string{"status", "-o", "xml"}, `unknown output format "xml": use table, wide, json or yaml`},
-		"no slot named":     {[]string{"down"}, "accepts 1 arg(s), received 0"},
-		"nothing to tell":   {[]string{"history", home.Machine}, "nobody has asked for this machine yet"},
+		"an unknown slot":                {[]string{"up", "nobody"}, "there is no slot nobody in namespace " + home.Namespace + "; there are " + home.Machine},
+		"an unknown story":               {[]string{"why", "nobody"}, "there is neither a slot nor a claim"},
+		"an unknown format":              {[]string{"status", "-o", "xml"}, `unknown output format "xml": use table, wide, json or yaml`},
+		"no slot named":                  {[]string{"down"}, "name one slot: kubectl homelab down SLOT"},
+		"two stories":                    {[]string{"why", "a", "b"}, "name one slot or claim: kubectl homelab why SLOT|CLAIM"},
+		"a format of what shows nothing": {[]string{"up", home.Machine, "-o", "json"}, "unknown shorthand flag: 'o' in -o"},
+		"nothing to tell":                {[]string{"history", home.Machine}, "nobody has asked for this machine yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := s.try(tt.args...)
@@ -165,58 +165,18 @@ func TestMistakesAreAnswered(t *testing.T) {
 	}
 }
 
-// TestWatchShowsChanges: the view is written again when a slot changes, and ends with its context.
-func TestWatchShowsChanges(t *testing.T) {
+// TestWhatTheAPIServerWarnsOfIsShown asks for a held machine, of which the manager's webhook warns.
+func TestWhatTheAPIServerWarnsOfIsShown(t *testing.T) {
 	home := house.New(t).Home(t, house.Options{})
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	reads := &lines{}
-	command := plugin.New(strings.NewReader(""), reads, reads)
-	command.SetArgs([]string{"watch", "--kubeconfig", home.ControlPlane.Kubeconfig(), "-n", home.Namespace})
-	done := make(chan error, 1)
-	go func() { done <- command.ExecuteContext(ctx) }()
-	home.Eventually("a first view", func(context.Context) string { return reads.lacks("off") })
-	shell{t, home}.run("hold", home.Machine, "--reason", "to be seen")
-	home.Eventually("a second view", func(context.Context) string { return reads.lacks("held") })
-	stop()
-	if err := <-done; err != nil {
-		t.Errorf("watch ended with %v", err)
-	}
-}
-
-// TestCompletionOffersSlots asks as a shell does that completes a command line.
-func TestCompletionOffersSlots(t *testing.T) {
-	home := house.New(t).Home(t, house.Options{})
+	home.Manage(home.ControlPlane.Config())
 	s := shell{t, home}
-	for name, tt := range map[string]struct {
-		args []string
-		want []string
-	}{
-		"the slot of a command that wants one": {[]string{"down", ""}, []string{home.Machine, ":4"}},
-		"the slot of a story":                  {[]string{"why", ""}, []string{home.Machine, ":4"}},
-		"no second slot":                       {[]string{"hold", home.Machine, ""}, []string{":4"}},
-		"commands":                             {[]string{"h"}, []string{"help", "history", "hold", ":4"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			out, err := s.tryBefore(append([]string{"__complete"}, tt.args[:len(tt.args)-1]...), tt.args[len(tt.args)-1])
-			var offered []string
-			for line := range strings.Lines(out) {
-				if word, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); word != "" && !strings.HasPrefix(word, "Completion ended") {
-					offered = append(offered, word)
-				}
-			}
-			if diff := cmp.Diff(tt.want, offered); diff != "" || err != nil {
-				t.Errorf("offered (-want +got), %v:\n%s", err, diff)
-			}
-		})
-	}
-}
-
-// tryBefore is try for a command whose last word comes after the flags.
-func (s shell) tryBefore(args []string, last string) (string, error) {
-	var out bytes.Buffer
-	command := plugin.New(strings.NewReader(""), &out, io.Discard)
-	command.SetArgs(append(args, "--kubeconfig", s.home.ControlPlane.Kubeconfig(), "-n", s.home.Namespace, last))
-	err := command.ExecuteContext(s.t.Context())
-	return out.String(), err
+	s.run("hold", home.Machine, "--reason", "a new disk")
+	home.Eventually("a warning", func(context.Context) string {
+		out := s.run("up", home.Machine)
+		s.run("down", home.Machine)
+		if !strings.Contains(out, "Warning: slot "+home.Machine+" is held") {
+			return "there is none in:\n" + out
+		}
+		return ""
+	})
 }
