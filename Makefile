@@ -50,6 +50,10 @@ alerts-test: ## Check the alert rules, and play when each fires and clears; chec
 sandbox-test: ## Run the tests against a real API server
 	$(stage) sandbox-test env -C sandbox go test -timeout 60m ./...
 
+.PHONY: test-kubelet
+test-kubelet: ## Run power as a real container, by a kubelet, which is built, and containerd; wants root and Debian; no part of make test
+	hack/test-kubelet
+
 # The one thing here that wants more than Go, git and make: docs/adr/0007 says why.
 .PHONY: docs
 docs: ## Build the documentation as a site into dist/site, with node and npm; a link that leads nowhere ends it

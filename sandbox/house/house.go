@@ -30,6 +30,16 @@ type House struct {
 // New opens the house for a test and the cases in it.
 func New(t testing.TB) *House {
 	t.Helper()
+	h := Vacant(t)
+	if err := h.Room.AddAlwaysOn("infra"); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// Vacant opens a house without a node that runs the power Jobs: whoever wants another than the room's brings it.
+func Vacant(t testing.TB) *House {
+	t.Helper()
 	cp := controlplane.ForTest(t)
 	cp.ResetAfter(t)
 	room, err := machineroom.New(t.Context(), cp.Config(), machineroom.Options{
@@ -40,8 +50,5 @@ func New(t testing.TB) *House {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = room.Stop() }) // the processes end with this one anyway
-	if err := room.AddAlwaysOn("infra"); err != nil {
-		t.Fatal(err)
-	}
 	return &House{ControlPlane: cp, Room: room}
 }
