@@ -92,7 +92,8 @@ type Policy struct {
 	// cluster a Job without one waits for the very room that the machine it should wake would bring.
 	JobPriorityClass string
 	// PowerImage is the image of the program power, which works the switches that slots declare (default
-	// homecluster.dev/power:latest; a manager that is a release takes the one of its version). Slots with pod specs of their own name their images themselves.
+	// homecluster.dev/power:latest; a manager that is a release takes the one of its version). Slots with pod specs of their
+	// own name their images themselves.
 	PowerImage string
 }
 

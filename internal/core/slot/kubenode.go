@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/core/facts"
@@ -12,38 +13,41 @@ import (
 // patched is whether the kubeNode is to be changed in this decision.
 func (r *run) patched() bool { return len(r.does) > 0 }
 
-// stamp puts on the kubeNode what ties it to its slot and group, and what the slot declares for it. A declared taint that is
-// one of the group's readiness taints is put on a new kubeNode only: it is there for an agent to take off.
+// stamp puts on the kubeNode what ties it to its slot and group, and what the slot declares for it.
 func (r *run) stamp(c *claim, declareTaints bool) {
 	if r.kubeNode == nil {
 		return
 	}
-	slot := r.in.Slot
 	anew, changed := r.kubeNode.Labels[v2.LabelNode] == "", false
 	for key, value := range r.kubeNodeLabels(c) {
 		if r.kubeNode.Labels[key] != value {
-			if r.kubeNode.Labels == nil {
-				r.kubeNode.Labels = map[string]string{}
-			}
-			r.kubeNode.Labels[key] = value
+			metav1.SetMetaDataLabel(&r.kubeNode.ObjectMeta, key, value)
 			changed = true
 		}
 	}
 	if r.kubeNode.Spec.ProviderID == "" && !hasTaint(r.kubeNode, facts.TaintUninitialized) {
-		r.kubeNode.Spec.ProviderID = facts.DeclaredProviderID(slot)
+		r.kubeNode.Spec.ProviderID = facts.DeclaredProviderID(r.in.Slot)
 		changed = true
 	}
-	if declareTaints {
-		for _, taint := range slot.Spec.NodeTaints {
-			if (anew || !facts.GateTaint(taint, r.policy)) && !slices.ContainsFunc(r.kubeNode.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
-				r.kubeNode.Spec.Taints = append(r.kubeNode.Spec.Taints, taint)
-				changed = true
-			}
-		}
+	if declareTaints && r.declareTaints(anew) {
+		changed = true
 	}
 	if changed {
 		r.does = append(r.does, "stamp")
 	}
+}
+
+// declareTaints puts the declared taints on the kubeNode that it lacks. One that is a readiness taint of the group is put on a
+// new kubeNode only: it is there for an agent to take off.
+func (r *run) declareTaints(anew bool) (changed bool) {
+	for _, taint := range r.in.Slot.Spec.NodeTaints {
+		carried := slices.ContainsFunc(r.kubeNode.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
+		if !carried && (anew || !facts.GateTaint(taint, r.policy)) {
+			r.kubeNode.Spec.Taints = append(r.kubeNode.Spec.Taints, taint)
+			changed = true
+		}
+	}
+	return changed
 }
 
 func (r *run) kubeNodeLabels(c *claim) map[string]string {
@@ -101,10 +105,7 @@ func (r *run) cordon(why string) bool {
 	if r.kubeNode == nil || r.kubeNode.Spec.Unschedulable && r.cordonedByUs() {
 		return false
 	}
-	if r.kubeNode.Annotations == nil {
-		r.kubeNode.Annotations = map[string]string{}
-	}
-	r.kubeNode.Annotations[v2.AnnotationCordoned] = why
+	metav1.SetMetaDataAnnotation(&r.kubeNode.ObjectMeta, v2.AnnotationCordoned, why)
 	r.kubeNode.Spec.Unschedulable = true
 	r.does = append(r.does, "cordon")
 	return true
@@ -120,11 +121,8 @@ func (r *run) showHold() {
 	shown := r.kubeNode.Annotations[facts.AnnotationScaleDownDisabled] == on
 	switch {
 	case r.hold.Held && !shown:
-		if r.kubeNode.Annotations == nil {
-			r.kubeNode.Annotations = map[string]string{}
-		}
-		r.kubeNode.Annotations[facts.AnnotationScaleDownDisabled] = on
-		r.kubeNode.Annotations[v2.AnnotationHeld] = r.hold.Why
+		metav1.SetMetaDataAnnotation(&r.kubeNode.ObjectMeta, facts.AnnotationScaleDownDisabled, on)
+		metav1.SetMetaDataAnnotation(&r.kubeNode.ObjectMeta, v2.AnnotationHeld, r.hold.Why)
 		r.does = append(r.does, "hold")
 	case !r.hold.Held && ours:
 		delete(r.kubeNode.Annotations, facts.AnnotationScaleDownDisabled)

@@ -3,13 +3,13 @@ package slot
 import (
 	"slices"
 
-	v2 "homecluster.dev/autoscaler/api/v2alpha1"
-	"homecluster.dev/autoscaler/internal/core/facts"
-	"homecluster.dev/autoscaler/internal/core/job"
-
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
+	"homecluster.dev/autoscaler/internal/core/job"
 )
 
 // report derives the slot's status from evidence and claims. Nothing reads it to decide, but the start of a silence, the
