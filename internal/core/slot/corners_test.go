@@ -333,3 +333,14 @@ func TestRecordsWithoutTimesAreReadAllTheSame(t *testing.T) {
 		})
 	}
 }
+
+// TestADeclaredLabelIsNoneOfOurs since a kubeNode is known by those: power pods stay off it, and a price is asked by them.
+func TestADeclaredLabelIsNoneOfOurs(t *testing.T) {
+	w := newWorld(t)
+	w.slot.Spec.NodeLabels = map[string]string{v2.LabelNode: "", v2.LabelNamespace: "elsewhere", v2.LabelKubeNodeGroup: "other", "disk": "ssd"}
+	w.serves(toldClaim)
+	want := map[string]string{v2.LabelNode: worldNode, v2.LabelNamespace: "power", v2.LabelKubeNodeGroup: "workers", "disk": "ssd"}
+	if diff := cmp.Diff(want, w.kubeNode.Labels); diff != "" {
+		t.Errorf("labels of the kubeNode (-want +got):\n%s", diff)
+	}
+}

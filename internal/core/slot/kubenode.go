@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,16 +51,13 @@ func (r *run) declareTaints(anew bool) (changed bool) {
 	return changed
 }
 
+// kubeNodeLabels are those that the slot declares, and ours, which win: by them a kubeNode is known as a slot's.
 func (r *run) kubeNodeLabels(c *claim) map[string]string {
-	labels := map[string]string{
-		v2.LabelNode:      r.in.Slot.Name,
-		v2.LabelNamespace: r.in.Slot.Namespace,
-	}
+	labels := map[string]string{}
+	maps.Copy(labels, r.in.Slot.Spec.NodeLabels)
+	labels[v2.LabelNode], labels[v2.LabelNamespace] = r.in.Slot.Name, r.in.Slot.Namespace
 	if group := c.Spec.Request.Group; group != "" {
 		labels[v2.LabelKubeNodeGroup] = group
-	}
-	for key, value := range r.in.Slot.Spec.NodeLabels {
-		labels[key] = value
 	}
 	return labels
 }
