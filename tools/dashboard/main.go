@@ -59,6 +59,7 @@ func build() *dashboard.DashboardBuilder {
 			Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Multi(true).IncludeAll(true))
 	now(b)
 	machines(b)
+	switches(b)
 	boots(b)
 	cost(b)
 	operator(b)
@@ -125,6 +126,16 @@ func machines(b *dashboard.DashboardBuilder) {
 			query(`sum by (group) (homelab_autoscaler_group_ready{`+mine+`})`, "{{group}} ready"))).
 		WithPanel(graph("Shutdown attempts", "Shutdown Jobs that started for a machine that still shows life. Three are followed by a pause.", "none", 12,
 			query(`max by (slot) (homelab_autoscaler_slot_shutdown_attempts{`+mine+`})`, "{{slot}}")))
+}
+
+func switches(b *dashboard.DashboardBuilder) {
+	b.WithRow(dashboard.NewRowBuilder("Power switches")).
+		WithPanel(graph("Age of the readings", "Since when nothing new was saved of what a machine's own switch says. More than five minutes count for nothing.", "s", 8,
+			query(`max by (slot) (time() - homelab_autoscaler_slot_power_reading_timestamp_seconds{`+mine+`})`, "{{slot}}"))).
+		WithPanel(graph("Rounds that came to nothing", "Rounds of asking a switch in which it could not be read, by what came of them.", "none", 8,
+			query(`sum by (slot, result) (increase(homelab_autoscaler_power_polls_total{`+mine+`,result!="read"}[1h])) > 0`, "{{slot}} {{result}}"))).
+		WithPanel(graph("Conflicts", "Machines whose switch says off while their kubelet reports.", "none", 8,
+			query(`max by (slot) (homelab_autoscaler_slot_power_conflict{`+mine+`}) > 0`, "{{slot}}")))
 }
 
 func boots(b *dashboard.DashboardBuilder) {
