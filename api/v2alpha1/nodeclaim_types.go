@@ -230,9 +230,8 @@ type NodeClaimStatus struct {
 	// purpose.
 	// +optional
 	Phase ClaimPhase `json:"phase,omitempty"`
-	// Which boot in a row of this slot the claim is: 1 after a boot whose machine came to serve, one more after each that did
-	// not become ready or lost its machine in less time than a boot may take. Counted when the boot starts, so a cancelled
-	// claim has none; a startup Job that never ran is taken back out.
+	// Which boot in a row of this slot the claim is: 1 after a boot that became ready, one more after each that did not.
+	// Counted when the boot starts, so a cancelled claim has none; a startup Job that never ran is taken back out.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
 	// How many shutdown Jobs of the present streak started while the machine still showed life. At 3 there is a pause of 30m.

@@ -7,19 +7,12 @@ import (
 	"homecluster.dev/autoscaler/internal/core/policy"
 )
 
-// Streak is how many boots in a row the slot has spent on a machine that did not come to serve, from the digest of its newest
-// episode.
-func Streak(digest *v2.ClaimDigest, p policy.Policy) int32 {
-	if digest == nil || digest.ReadyAt != nil && !lostYoung(digest, p) {
+// Streak is how many boots in a row the slot has spent without reaching ready, from the digest of its newest episode.
+func Streak(digest *v2.ClaimDigest) int32 {
+	if digest == nil || digest.ReadyAt != nil {
 		return 0
 	}
 	return digest.Attempt
-}
-
-// lostYoung is whether the machine was lost before it had served for as long as a boot may take: its boot bought nothing.
-func lostYoung(digest *v2.ClaimDigest, p policy.Policy) bool {
-	return digest.Reason == v2.ReasonMachineGone && digest.FinishedAt != nil &&
-		digest.FinishedAt.Sub(digest.ReadyAt.Time) < p.EffectiveBudget()+p.MachineGoneAfter()
 }
 
 // CoolingOffUntil is when the slot may be offered again after a streak of failed boots; zero: it is not cooling off.
@@ -28,7 +21,7 @@ func CoolingOffUntil(digest *v2.ClaimDigest, p policy.Policy, now time.Time) tim
 	if digest == nil || digest.Phase != v2.ClaimFailed || digest.FinishedAt == nil {
 		return time.Time{}
 	}
-	wait := p.CoolOff(Streak(digest, p))
+	wait := p.CoolOff(Streak(digest))
 	until := digest.FinishedAt.Add(wait)
 	if wait == 0 || !now.Before(until) {
 		return time.Time{}

@@ -276,15 +276,7 @@ func TestCoolingOffIsAFunctionOfTheDigest(t *testing.T) {
 		"two failures":          {&v2.ClaimDigest{Phase: v2.ClaimFailed, Attempt: 2, FinishedAt: finished}, time.Time{}},
 		"three failures":        {&v2.ClaimDigest{Phase: v2.ClaimFailed, Attempt: 3, FinishedAt: finished}, noon.Add(30 * time.Minute)},
 		"a boot that was ready": {&v2.ClaimDigest{Phase: v2.ClaimFailed, Attempt: 3, FinishedAt: finished, ReadyAt: finished}, time.Time{}},
-		"a machine lost in no time": {
-			&v2.ClaimDigest{Phase: v2.ClaimFailed, Reason: v2.ReasonMachineGone, Attempt: 3, FinishedAt: finished, ReadyAt: ptr.To(metav1.NewTime(noon.Add(-24 * time.Minute)))},
-			noon.Add(30 * time.Minute),
-		},
-		"a machine lost after it had served": {
-			&v2.ClaimDigest{Phase: v2.ClaimFailed, Reason: v2.ReasonMachineGone, Attempt: 3, FinishedAt: finished, ReadyAt: ptr.To(metav1.NewTime(noon.Add(-25 * time.Minute)))},
-			time.Time{},
-		},
-		"cleared by hand": {&v2.ClaimDigest{Phase: v2.ClaimFailed, Attempt: 0, FinishedAt: finished}, time.Time{}},
+		"cleared by hand":       {&v2.ClaimDigest{Phase: v2.ClaimFailed, Attempt: 0, FinishedAt: finished}, time.Time{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func recentFailures(v View, s Slot) int32 {
 		!v.Now.Before(digest.FinishedAt.Add(v.Policy.CoolOffMax)) {
 		return 0
 	}
-	return max(1, facts.Streak(digest, v.Policy))
+	return max(1, facts.Streak(digest))
 }
 
 // comparePrice puts the cheaper slot first and one without a price last.

@@ -82,7 +82,7 @@ func held(v View, s Slot) *Refusal {
 func coolingOff(v View, s Slot) *Refusal {
 	digest := s.Object.Status.LastClaim
 	if until := facts.CoolingOffUntil(digest, v.Policy, v.Now); !until.IsZero() {
-		return &Refusal{Obstacle: ObstacleCoolingOff, Until: until, count: facts.Streak(digest, v.Policy)}
+		return &Refusal{Obstacle: ObstacleCoolingOff, Until: until, count: facts.Streak(digest)}
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (r *run) admit(c *claim) {
 	if c.Status.Phase == "" {
 		c.Status.Phase = v2.ClaimPending
 	}
-	streak := facts.Streak(r.digestBefore(c), r.policy)
+	streak := facts.Streak(r.digestBefore(c))
 	if c.Status.Attempt == 0 {
 		c.Status.Attempt = streak
 	}

@@ -75,7 +75,7 @@ func (r *run) startBoot(c *claim) {
 	}
 	r.commitFinalizer(c)
 	r.commitSlotFinalizer()
-	c.Status.Attempt = facts.Streak(r.digestBefore(c), r.policy) + 1
+	c.Status.Attempt = facts.Streak(r.digestBefore(c)) + 1
 	created := r.newJob(c, v2.OperationStartup, 1, c.Name)
 	c.Status.Jobs = addRecord(c.Status.Jobs, created.record)
 	message := fmt.Sprintf("startup Job %s (attempt %d); committed, no longer cancelable", created.record.Name, c.Status.Attempt)

@@ -63,7 +63,7 @@ func (r *run) ready(c *claim, joined bool) {
 	how := "booted"
 	if joined {
 		how = "was already up"
-		c.Status.Attempt = max(c.Status.Attempt, facts.Streak(r.digestBefore(c), r.policy))
+		c.Status.Attempt = max(c.Status.Attempt, facts.Streak(r.digestBefore(c)))
 	}
 	r.commitFinalizer(c)
 	r.register(c)
