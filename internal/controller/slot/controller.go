@@ -19,6 +19,8 @@ const (
 	// firstRetry and maxRetry bound the wait after a refused write or an error.
 	firstRetry = 250 * time.Millisecond
 	maxRetry   = time.Minute
+	// worthTelling is how many refused writes in a row, over 16 seconds, are no ordinary fate any more.
+	worthTelling = 6
 	// leastWait keeps a wake that has passed already from spinning.
 	leastWait = time.Second
 )
@@ -43,15 +45,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	braked, err := r.Commit(ctx, in, decision)
 	if kube.DecideAgain(err) {
-		r.Metrics.Refused(string(kube.Classify(err)))
-		log.FromContext(ctx).V(1).Info("deciding again", "because", err.Error())
-		return reconcile.Result{RequeueAfter: r.Again.When(request)}, nil
+		return r.again(ctx, request, err), nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	r.Again.Forget(request)
 	return r.wake(earliest(decision.Wake, braked)), nil
+}
+
+// again is the result that brings the key back after a refused write. A stale cache or a paused leader is over in no time;
+// what is refused for longer somebody has to see.
+func (r *Reconciler) again(ctx context.Context, request reconcile.Request, refused error) reconcile.Result {
+	r.Metrics.Refused(string(kube.Classify(refused)))
+	log := log.FromContext(ctx)
+	if r.Again.NumRequeues(request) < worthTelling {
+		log = log.V(1)
+	}
+	log.Info("deciding again", "because", refused.Error())
+	return reconcile.Result{RequeueAfter: r.Again.When(request)}
 }
 
 // wake is the result that brings the key back at t; zero: only a change does.
