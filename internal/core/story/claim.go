@@ -76,7 +76,7 @@ func asked(request v2.ClaimRequest, by string, at time.Time, attempt int32, firs
 		said += " at " + at.UTC().Format(time.RFC3339)
 	}
 	if attempt > 1 {
-		return fmt.Sprintf("%s; it is boot %d in a row, and none before it lasted", said, attempt)
+		return fmt.Sprintf("%s; it is boot %d in a row, and none before it became ready", said, attempt)
 	}
 	return said
 }

@@ -91,7 +91,7 @@ to take it back: kubectl homelab down n1`},
 			slotWith(func(s *v2.Node) { s.Status.Phase = v2.SlotBooting }),
 			claimWith(v2.ClaimBooting, func(c *v2.NodeClaim) { c.Status.Attempt = 2 }), `
 n1 is wanted and booting; its power is off.
-cluster-autoscaler asked with IncreaseSize at 2026-01-01T12:00:00Z; it is boot 2 in a row, and none before it lasted
+cluster-autoscaler asked with IncreaseSize at 2026-01-01T12:00:00Z; it is boot 2 in a row, and none before it became ready
 12:00 a machine of group arm was asked for
 waiting for the startup Job, until 12:12
 kubectl get jobs,pods -l infra.homecluster.dev/nodeclaim=n1-abc`},
@@ -185,7 +185,7 @@ the power command failed: its last line is above`},
 				c.Finalizers, c.Status.Reason, c.Status.FinishedAt, c.Status.Attempt = nil, v2.ReasonStartupJobFailed, at(1), 3
 			}), `
 n1 is off; its newest claim failed: StartupJobFailed.
-cluster-autoscaler asked with IncreaseSize at 2026-01-01T12:00:00Z; it is boot 3 in a row, and none before it lasted
+cluster-autoscaler asked with IncreaseSize at 2026-01-01T12:00:00Z; it is boot 3 in a row, and none before it became ready
 12:00 a machine of group arm was asked for
 12:00 startup Job n1-abc-up-1 was made
 12:01 startup Job n1-abc-up-1: failed, exit code 3: wrong password
