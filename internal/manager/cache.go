@@ -49,14 +49,7 @@ func fill(ctx context.Context, informers cache.Informers) error {
 func slimPod(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		pod.ManagedFields = nil
-		pod.Spec = corev1.PodSpec{
-			NodeName:                      pod.Spec.NodeName,
-			RestartPolicy:                 pod.Spec.RestartPolicy,
-			TerminationGracePeriodSeconds: pod.Spec.TerminationGracePeriodSeconds,
-			Tolerations:                   pod.Spec.Tolerations,
-			Priority:                      pod.Spec.Priority,
-			PriorityClassName:             pod.Spec.PriorityClassName,
-		}
+		pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
 	}
 	return object, nil
 }
