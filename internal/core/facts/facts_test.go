@@ -217,6 +217,25 @@ func TestReadJob(t *testing.T) {
 	}
 }
 
+func TestAJobSaysItselfHowItFailed(t *testing.T) {
+	tests := map[string]struct {
+		job  *batchv1.Job
+		want v2.JobOutcome
+	}{
+		"its time was over": {ended(batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded), v2.JobTimedOut},
+		"its pod failed":    {ended(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded), v2.JobFailed},
+		"it succeeded":      {ended(batchv1.JobComplete, ""), ""},
+		"it runs":           {&batchv1.Job{}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Failure(test.job); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func pod(state corev1.ContainerState) *corev1.Pod {
 	return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: state}}}}
 }

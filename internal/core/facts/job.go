@@ -30,7 +30,8 @@ type JobReading struct {
 // maxJobMessage bounds what a record keeps of a Job's output.
 const maxJobMessage = 256
 
-// ReadJob reads a Job and its pods. A Job that ended without a container having run is NeverStarted.
+// ReadJob reads a Job and the pods that are left of it. A Job that failed and has no pod whose container ran is NeverStarted,
+// which is wrong of one that was seen to run: Failure says how that failed.
 func ReadJob(job *batchv1.Job, pods []*corev1.Pod) JobReading {
 	var r JobReading
 	for _, pod := range pods {
@@ -47,11 +48,7 @@ func ReadJob(job *batchv1.Job, pods []*corev1.Pod) JobReading {
 		case batchv1.JobComplete:
 			r.finish(v2.JobSucceeded, condition)
 		case batchv1.JobFailed:
-			outcome := v2.JobFailed
-			if condition.Reason == batchv1.JobReasonDeadlineExceeded {
-				outcome = v2.JobTimedOut
-			}
-			r.finish(outcome, condition)
+			r.finish(failure(condition), condition)
 		}
 	}
 	if r.Finished && r.Outcome != v2.JobSucceeded && r.StartedAt.IsZero() {
@@ -63,6 +60,24 @@ func ReadJob(job *batchv1.Job, pods []*corev1.Pod) JobReading {
 	}
 	r.Message, r.Waiting = lastLine(r.Message), lastLine(r.Waiting)
 	return r
+}
+
+// Failure is how a Job failed by its own word, whatever its pods show, which are deleted when its time is over: TimedOut or
+// Failed. Empty: it did not fail.
+func Failure(job *batchv1.Job) v2.JobOutcome {
+	for _, condition := range job.Status.Conditions {
+		if condition.Type == batchv1.JobFailed && condition.Status == corev1.ConditionTrue {
+			return failure(condition)
+		}
+	}
+	return ""
+}
+
+func failure(condition batchv1.JobCondition) v2.JobOutcome {
+	if condition.Reason == batchv1.JobReasonDeadlineExceeded {
+		return v2.JobTimedOut
+	}
+	return v2.JobFailed
 }
 
 func (r *JobReading) finish(outcome v2.JobOutcome, condition batchv1.JobCondition) {

@@ -74,6 +74,9 @@ func (r *run) readJob(c *claim, records []v2.JobRecord, record *v2.JobRecord, fo
 	}
 	switch {
 	case reading.Finished && record.Outcome == "":
+		if reading.Outcome == v2.JobNeverStarted && record.StartedAt != nil {
+			reading.Outcome = facts.Failure(found.Job)
+		}
 		if reading.Outcome == v2.JobNeverStarted {
 			// The Job only says that its time was over; its pod, or what is remembered of it, says why.
 			reading.Message = cmp.Or(complaint(found), record.Message, reading.Message)

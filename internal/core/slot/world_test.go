@@ -298,6 +298,7 @@ func (w *world) lastJobOf(operation string) Job {
 
 // jobStarts gives the newest Job of an operation a running pod.
 func (w *world) jobStarts(operation string) {
+	w.last = nil // what was decided last may be decided anew of this
 	w.jobPods(operation, []*corev1.Pod{{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(w.now)}},
 	}}}}})
@@ -349,6 +350,9 @@ func (w *world) jobEnds(operation string, condition batchv1.JobConditionType, re
 		j.Pods[0].Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			StartedAt: metav1.NewTime(w.now), ExitCode: code, Message: message,
 		}}
+	}
+	if reason == batchv1.JobReasonDeadlineExceeded {
+		w.jobPods(operation, nil) // the pods of a Job whose time is over are deleted, and their end with them
 	}
 	j.Status.StartTime = new(metav1.NewTime(w.now))
 	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{
