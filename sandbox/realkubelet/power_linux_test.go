@@ -115,7 +115,7 @@ func hangs(t *testing.T, hs *house.House) {
 	if diff := cmp.Diff(want, confinement(t, process)); diff != "" {
 		t.Errorf("what the process may do (-want +got):\n%s", diff)
 	}
-	h.tells(string(v2.ReasonStartupJobTimeout))
+	h.tells(string(v2.ReasonStartupJobTimeout), "timed out")
 	h.until(v2.ClaimFailed)
 	h.Eventually("the container being gone", func(context.Context) string {
 		if _, err := os.Stat(process); err == nil {
