@@ -125,7 +125,9 @@ func letsBoot(in slot.Input, d slot.Decision) string {
 		if c.Spec.DeadlineAt != nil {
 			ends = c.Spec.DeadlineAt.Time
 		}
-		told := fresh(in) == v2.PowerOn && !hasShutdown(c.Status.Jobs)
+		told := fresh(in) == v2.PowerOn && !slices.ContainsFunc(c.Status.Jobs, func(record v2.JobRecord) bool {
+			return record.Operation == v2.OperationShutdown && record.Name != job.Name // its own was written before it is made
+		})
 		if in.Now.Before(ends) && !told && !meta.IsStatusConditionTrue(statusAfter(d, c).Conditions, v2.ConditionRegistered) {
 			return wrong("Job %s, %s before the end of the window of claim %s", job.Name, ends.Sub(in.Now), c.Name)
 		}

@@ -116,11 +116,17 @@ func (r *run) switchOff(v *reversal) *offBelief {
 	if !r.drained(v) || !r.clearJobs(v2.OperationShutdown) {
 		return nil
 	}
-	if !v.registered && !r.kubeletOn && !r.passed(v.notBefore) &&
-		(r.reading.State != v2.PowerOn || facts.LastJob(*v.jobs, v2.OperationShutdown) != nil) {
+	if !v.registered && !r.kubeletOn && !r.passed(v.notBefore) && !r.early(v) {
 		return nil
 	}
 	return r.shutdown(v)
+}
+
+// early is whether a boot that has not registered may be shut down before its window has passed: its switch says on, and one
+// Job is not done yet. That it is on record says only that it was about to be made.
+func (r *run) early(v *reversal) bool {
+	first := facts.LastJob(*v.jobs, v2.OperationShutdown)
+	return r.reading.State == v2.PowerOn && (first == nil || first.Outcome == "")
 }
 
 // cameBack gives a machine whose kubelet appears during its reversal one fresh streak of attempts: now that it can hear

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/internal/core/facts"
 )
 
 // TestAMachineThatComesBackGetsFreshAttemptsNotForEver since a kubelet that comes and goes would never let them be spent: a
@@ -81,5 +82,38 @@ func TestAPauseSaysWhenItEnds(t *testing.T) {
 			t.Errorf("pause %d: %d events", pause+1, told)
 		}
 		w.now = w.now.Add(30 * time.Minute)
+	}
+}
+
+// TestAMachineInItsFirmwareIsShutDownAtTheSecondTryToo of a commit that ended between the record of the Job and the Job, as it
+// does when somebody writes a reading into the slot meanwhile.
+func TestAMachineInItsFirmwareIsShutDownAtTheSecondTryToo(t *testing.T) {
+	w := newWorld(t)
+	c := w.newClaim(toldClaim)
+	w.settle()
+	w.jobEnds("startup", batchv1.JobComplete, "", 0, "")
+	w.switchSays([]string{"on"})
+	w.settle()
+	w.delete(c)
+	d := w.step()
+	d.Slot, d.Actions, d.Notes = nil, nil, nil
+	w.commit(d)
+	if facts.LastJob(c.Status.Jobs, v2.OperationShutdown) == nil {
+		t.Fatal("no shutdown Job is on record")
+	}
+	w.settle()
+	w.jobEnds("shutdown", batchv1.JobComplete, "", 0, "")
+	w.settle()
+	w.now = w.now.Add(2 * time.Minute)
+	w.switchSays([]string{"on"})
+	w.settle()
+	n := 0
+	for _, record := range c.Status.Jobs {
+		if record.Operation == v2.OperationShutdown {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d shutdown Jobs within the window", n)
 	}
 }
