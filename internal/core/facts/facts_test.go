@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -185,13 +186,20 @@ func TestReadJob(t *testing.T) {
 	findsNoPlace := []*corev1.Pod{{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available",
 	}}}}}
+	says := func(bytes int) []*corev1.Pod {
+		return []*corev1.Pod{pod(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			StartedAt: at, ExitCode: 3, Message: strings.Repeat("x", bytes),
+		}})}
+	}
 	tests := map[string]struct {
 		job  *batchv1.Job
 		pods []*corev1.Pod
 		want JobReading
 	}{
-		"not started": {&batchv1.Job{}, nil, JobReading{}},
-		"running":     {&batchv1.Job{}, running, JobReading{StartedAt: noon}},
+		"as much as is kept": {&batchv1.Job{}, says(400), JobReading{StartedAt: noon, ExitCode: ptr.To[int32](3), Message: strings.Repeat("x", 400)}},
+		"more than is kept":  {&batchv1.Job{}, says(401), JobReading{StartedAt: noon, ExitCode: ptr.To[int32](3), Message: strings.Repeat("x", 400)}},
+		"not started":        {&batchv1.Job{}, nil, JobReading{}},
+		"running":            {&batchv1.Job{}, running, JobReading{StartedAt: noon}},
 		"waits for its image": {&batchv1.Job{}, pullsInVain, JobReading{
 			Message: "ErrImagePull: no such image", Waiting: "ErrImagePull: no such image"}},
 		"waits for a place": {&batchv1.Job{}, findsNoPlace, JobReading{

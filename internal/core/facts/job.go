@@ -27,8 +27,9 @@ type JobReading struct {
 	Waiting string
 }
 
-// maxJobMessage bounds what a record keeps of a Job's output.
-const maxJobMessage = 256
+// maxJobMessage bounds what a record keeps of a Job's output, in bytes: a sentence of the program power with two switches of long
+// names in it fits, and beside it in an event what else is to be said.
+const maxJobMessage = 400
 
 // ReadJob reads a Job and the pods that are left of it. A Job that failed and has no pod whose container ran is NeverStarted,
 // which is wrong of one that was seen to run: Failure says how that failed.

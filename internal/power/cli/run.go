@@ -72,8 +72,8 @@ func (p Process) progress(o options) func(string) {
 	return func(line string) { _, _ = fmt.Fprintln(to, web.Line(line, maxLine)) }
 }
 
-// maxLine bounds a line, in characters: an event has room for 1024 bytes, and says more than this line.
-const maxLine = 600
+// maxLine bounds what is said, in characters: a claim's record keeps 400 bytes of the line, and its cause stands at the end.
+const maxLine = 370
 
 // finish prints the result and picks the exit code.
 func (p Process) finish(o options, result power.Result) int {

@@ -172,7 +172,7 @@ func (s *Switch) enter(ctx context.Context, algorithms []string) (*ssh.Client, e
 		return ssh.NewClient(secured, channels, requests), nil
 	case errors.Is(err, power.ErrCredentials):
 	case verified && !dropped(err):
-		err = fmt.Errorf("%w: logging in: %s", power.ErrCredentials, s.clean(err.Error()))
+		err = fmt.Errorf("%w: logging in: %s", power.ErrCredentials, s.clean(strings.TrimPrefix(err.Error(), "ssh: handshake failed: ")))
 	default:
 		err = s.handshakeFault(err)
 	}
