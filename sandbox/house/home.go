@@ -49,6 +49,8 @@ type Home struct {
 	// webhook is where the API server finds whichever manager runs.
 	webhook string
 	stop    func()
+	// lodges is whether the home is another's, whose managers are.
+	lodges bool
 }
 
 // others are resources whose writes belong to no machine's life.
@@ -90,8 +92,28 @@ func (h *House) Home(t testing.TB, o Options) *Home {
 	return home
 }
 
+// Lodger moves another case into the home: with a machine and a slot of its own, and the home's namespace, group and manager.
+func (h *Home) Lodger(t *testing.T, machine string, o Options) *Home {
+	t.Helper()
+	lodger := *h
+	lodger.T, lodger.Machine, lodger.lodges = t, machine, true
+	lodger.addMachine(o)
+	return &lodger
+}
+
 // furnish makes machine, group and slot.
 func (h *Home) furnish(o Options) {
+	h.T.Helper()
+	group := h.group()
+	if o.Group != nil {
+		o.Group(&group.Spec)
+	}
+	h.Create(group)
+	h.addMachine(o)
+}
+
+// addMachine makes the machine and its slot.
+func (h *Home) addMachine(o Options) {
 	h.T.Helper()
 	var err error
 	// The label comes with the kubelet, as --node-labels would have it: the power pods of other cases keep off the machine
@@ -102,14 +124,11 @@ func (h *Home) furnish(o Options) {
 	if err != nil {
 		h.T.Fatal(err)
 	}
-	group, slot := h.group(), h.Metal.Slot(h.Namespace, Pool)
-	if o.Group != nil {
-		o.Group(&group.Spec)
-	}
+	slot := h.Metal.Slot(h.Namespace, Pool)
 	if o.Slot != nil {
 		o.Slot(&slot.Spec, h.Metal)
 	}
-	h.Create(group, &slot)
+	h.Create(&slot)
 }
 
 // group has short times, so that an episode takes seconds, and yet times that a busy computer keeps.

@@ -66,11 +66,20 @@ func (h *Home) UntilSlot(what string, is func(*v2.Node) bool) *v2.Node {
 	return slot
 }
 
-// Tell logs what happened: the machine's power log, the manager's writes and events, and what the managers logged.
+// Tell logs what happened: the machine's power log, the manager's writes and events, and what the managers logged. Of a
+// lodger's machine it is the power log and the events about what bears its name: all else is the whole home's.
 func (h *Home) Tell() {
 	h.T.Helper()
 	for _, event := range h.Room.Log(machineroom.Of(h.Machine)) {
 		h.T.Log(event)
+	}
+	if h.lodges {
+		for _, told := range h.Told() {
+			if told.Name == h.Machine {
+				h.T.Logf("event %s on %s %s: %s", told.Reason, told.Kind, told.Name, told.Note)
+			}
+		}
+		return
 	}
 	for _, write := range h.Proxy.Writes() {
 		h.T.Log(write.Number, write, write.Status)
@@ -110,11 +119,12 @@ func (h *Home) HasKubeNode(ctx context.Context) (bool, error) {
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// Jobs are the lifecycle Jobs ever made for an operation, by age: none is collected while a case runs.
+// Jobs are the lifecycle Jobs ever made for an operation on the machine, by age: none is collected while a case runs.
 func (h *Home) Jobs(operation string) []batchv1.Job {
 	h.T.Helper()
 	var list batchv1.JobList
-	err := h.Client.List(h.T.Context(), &list, client.InNamespace(h.Namespace), client.MatchingLabels{v2.LabelOperation: operation})
+	err := h.Client.List(h.T.Context(), &list, client.InNamespace(h.Namespace),
+		client.MatchingLabels{v2.LabelOperation: operation, v2.LabelNode: h.Machine})
 	if err != nil {
 		h.T.Fatal(err)
 	}

@@ -45,7 +45,7 @@ type scenario struct {
 
 func scenarios() map[string]scenario {
 	all := map[string]scenario{}
-	for _, some := range []map[string]scenario{boots(), shutdowns(), surprises(), switches(), otherSwitches(), pods()} {
+	for _, some := range []map[string]scenario{boots(), shutdowns(), surprises(), pods()} {
 		for name, s := range some {
 			all[name] = s
 		}
