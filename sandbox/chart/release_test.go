@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,5 +50,37 @@ func TestAReleaseKeepsItsCertificatesAndLeavesItsDefinitions(t *testing.T) {
 		if _, err := c.objects.Resource(definitions).Get(t.Context(), plural+".infra.homecluster.dev", metav1.GetOptions{}); err != nil {
 			t.Errorf("crd.keep: %v", err)
 		}
+	}
+}
+
+// Notes are read once, by somebody who has just installed.
+func TestTheNotesSayWhatWasForgotten(t *testing.T) {
+	const forgotten = "homecluster.dev/power:"
+	for name, test := range map[string]struct {
+		values []string
+		want   bool
+	}{
+		"images by their names":           {nil, false},
+		"the manager's from a registry":   {[]string{"controllerManager.image.repository=registry.lan:5000/home/homelab-autoscaler"}, true},
+		"both images from a registry":     {[]string{"controllerManager.image.repository=r.lan/a", "powerJobs.image.repository=r.lan/power"}, false},
+		"a release that is staged so far": {[]string{"controllerManager.replicas=0"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			arguments := []string{"install", release, chart.Dir(t), "--namespace=" + namespace, "--dry-run=client"}
+			for _, value := range test.values {
+				arguments = append(arguments, "--set="+value)
+			}
+			text, err := chart.Helm(t, arguments...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, notes, found := strings.Cut(text, "\nNOTES:\n")
+			if !found || !strings.Contains(notes, "kubectl homelab status") {
+				t.Fatalf("the notes are\n%s", notes)
+			}
+			if got := strings.Contains(notes, forgotten); got != test.want {
+				t.Errorf("they tell of the image of the Jobs: %v, want %v\n%s", got, test.want, notes)
+			}
+		})
 	}
 }
