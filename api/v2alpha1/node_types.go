@@ -300,6 +300,10 @@ type ClaimDigest struct {
 type UnclaimedRecord struct {
 	// When the machine was first seen on and unclaimed. The Group's policy acts two minutes later.
 	Since metav1.Time `json:"since"`
+	// When its pods were first asked to leave: the time that the group gives a drain is counted from here. Absent before, and
+	// where there was nothing to drain.
+	// +optional
+	DrainingSince *metav1.Time `json:"drainingSince,omitempty"`
 	// How many shutdown Jobs of the present streak started. At 3 there is a pause of 30m; patch it to 0 to go on now.
 	// +optional
 	ShutdownAttempts int32 `json:"shutdownAttempts,omitempty"`

@@ -1020,6 +1020,10 @@ func (in *Timeouts) DeepCopy() *Timeouts {
 func (in *UnclaimedRecord) DeepCopyInto(out *UnclaimedRecord) {
 	*out = *in
 	in.Since.DeepCopyInto(&out.Since)
+	if in.DrainingSince != nil {
+		in, out := &in.DrainingSince, &out.DrainingSince
+		*out = (*in).DeepCopy()
+	}
 	if in.LastShutdownAttemptAt != nil {
 		in, out := &in.LastShutdownAttemptAt, &out.LastShutdownAttemptAt
 		*out = (*in).DeepCopy()

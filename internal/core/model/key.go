@@ -239,6 +239,7 @@ func (k *keyer) slot(n *v2.Node) {
 	}
 	if u := s.Unclaimed; u != nil {
 		k.at(&u.Since)
+		k.at(u.DrainingSince)
 		k.len(int(u.ShutdownAttempts))
 		k.at(u.LastShutdownAttemptAt)
 		k.records(u.Jobs, false)

@@ -37,6 +37,9 @@ func (r *run) drained(v *reversal) bool {
 		return true
 	}
 	r.draining(v, left)
+	if v.claim == nil && v.drainSince.IsZero() {
+		r.slot.Unclaimed.DrainingSince = &r.now // a claim's condition Drained says it
+	}
 	for _, pod := range left {
 		if pod.DeletionTimestamp == nil {
 			r.act(Evict{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID})

@@ -36,6 +36,7 @@ func unclaimed(r *run) {
 		"on since "+instant(r.slot.Unclaimed.Since.Time)+" with no claim that wants it")
 	if !r.unclaimedOwed() && (r.in.Protected != "" || r.policy.Unclaimed != v2.UnclaimedShutdown) {
 		r.giveBack()
+		r.slot.Unclaimed.DrainingSince = nil
 	}
 	if r.in.Protected != "" && !r.unclaimedOwed() {
 		return
@@ -74,7 +75,7 @@ func (r *run) shutUnclaimed() {
 	belief := r.switchOff(&reversal{
 		jobs: &u.Jobs, attempts: &u.ShutdownAttempts, lastAttempt: &u.LastShutdownAttemptAt,
 		prefix: job.UnclaimedPrefix(r.in.Name, u.Since.Time), drains: true, registered: true,
-		drainSince: r.unheld(u.Since.Time).Add(r.policy.UnclaimedGrace),
+		drainSince: ptr.Deref(u.DrainingSince, metav1.Time{}).Time,
 	})
 	switch {
 	case belief == nil:

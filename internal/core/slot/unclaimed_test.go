@@ -58,3 +58,46 @@ func TestAMachineThatRisesLateIsAdopted(t *testing.T) {
 		t.Errorf("%d claims:\n%s", len(w.claims), w.printed.String())
 	}
 }
+
+// TestADrainOfAMachineOfNobodysHasItsWholeTime however long the machine was left on before.
+func TestADrainOfAMachineOfNobodysHasItsWholeTime(t *testing.T) {
+	tests := map[string]struct{ leave, switchOff func(w *world) }{
+		"it was protected": {func(w *world) { w.protected = "no other could run the shutdown Job" }, func(w *world) { w.protected = "" }},
+		"its group ignored such machines": {
+			func(w *world) { w.groups["workers"].Spec.UnclaimedMachines = v2.UnclaimedIgnore },
+			func(w *world) { w.groups["workers"].Spec.UnclaimedMachines = "" },
+		},
+		"it was being drained before": {
+			func(w *world) {
+				w.now = w.now.Add(2 * time.Minute)
+				w.settle()
+				w.protected = "no other could run the shutdown Job"
+			}, func(w *world) { w.protected = "" },
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.settle()
+			w.kubelet("True")
+			w.newPod("web")
+			w.newBudget("web")
+			w.settle()
+			test.leave(w)
+			w.settle()
+			w.now = w.now.Add(time.Hour)
+			test.switchOff(w)
+			w.settle()
+			w.now = w.now.Add(5*time.Minute - time.Second)
+			w.settle()
+			if len(w.jobs) > 0 {
+				t.Fatalf("it goes down before its pods had their time:\n%s", w.printed.String())
+			}
+			w.now = w.now.Add(time.Second)
+			w.settle()
+			if len(w.jobs) != 1 {
+				t.Errorf("it does not go down when their time is over:\n%s", w.printed.String())
+			}
+		})
+	}
+}
