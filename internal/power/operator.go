@@ -242,6 +242,10 @@ func (p *operation) wait(ctx context.Context, want State) {
 		p.end(Done, p.seen(want))
 		return
 	}
+	if p.fault != nil && p.result.State == "" { // it never said anything
+		p.fail("reading", p.fault)
+		return
+	}
 	p.unobserved()
 }
 

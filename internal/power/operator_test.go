@@ -154,6 +154,9 @@ func TestAnOperationBelievesTheSwitchReadAgainAndNothingElse(t *testing.T) {
 		"a status of a switch that has none":                    {verb: "status", metal: metal{reads: always(ErrUnreadable)}, outcome: Unobserved},
 		"a machine that is waited for":                          {verb: "wait", metal: metal{state: Off, reads: []any{Off, Off, Off}, next: On, steps: nil}, outcome: Done},
 		"a machine that never comes":                            {verb: "wait", metal: metal{state: Off}, outcome: Unobserved, says: "the last reading is: off"},
+		"a wait for a switch that never answers":                {verb: "wait", metal: metal{reads: always(ErrUnreachable)}, outcome: Unreachable, says: "reading switch: unreachable"},
+		"a wait for one that answers what is not understood":    {verb: "wait", metal: metal{reads: always(ErrGarbled)}, outcome: Garbled},
+		"a wait for one that fell silent":                       {verb: "wait", metal: metal{reads: append([]any{Off}, always(ErrUnreachable)...)}, outcome: Unobserved, says: "the last reading is: off"},
 		"a dry run presses nothing":                             {verb: "on", metal: metal{state: Off}, limits: func(l *Limits) { l.DryRun = true }, outcome: Done, says: "dry run: would press on on switch, which says off"},
 		"a verb that does not exist":                            {verb: "dance", outcome: Usage},
 	}

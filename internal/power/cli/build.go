@@ -97,9 +97,11 @@ func (b *builder) asWakeOnLan() (power.Switch, error) {
 
 func (b *builder) asSSH() (power.Switch, error) {
 	folder := cmp.Or(b.sshCredentials, b.credentials)
-	user, host, named := strings.Cut(b.ssh, "@")
-	if !named {
-		user, host = cmp.Or(b.word(folder, "username", ""), "root"), b.ssh
+	user, host := "", b.ssh
+	if at := strings.LastIndex(b.ssh, "@"); at >= 0 { // a user may have one in the name
+		user, host = b.ssh[:at], b.ssh[at+1:]
+	} else {
+		user = cmp.Or(b.word(folder, "username", ""), "root")
 	}
 	command := b.sshCommand
 	if command == "" {

@@ -141,6 +141,8 @@ func TestTheExitCodeAndTheLastLineSayHowItEnded(t *testing.T) {
 		"an outcome that cannot be fine":  {args: append(plug, "--ok=usage", "on"), code: 2, says: "no outcome that could be fine"},
 		"a template with a typing error":  {args: []string{"--http-on", `{"uri":"PLUG"}`, "on"}, code: 2, says: "unknown field"},
 		"ssh without a known host":        {args: append(plug, "--ssh=root@worker-01.lan", "soft"), env: map[string]string{"POWER_PASSWORD": "secret"}, code: 7, says: "neither known_hosts nor a fingerprint"},
+		"an ssh user of a domain":         {args: []string{"--ssh=ops@home.lan@127.0.0.1:1", "--ssh-fingerprint=SHA256:x", "--reach=0", "soft"}, env: map[string]string{"POWER_PASSWORD": "secret"}, code: 6, says: "dial tcp 127.0.0.1:1: connect: connection refused"},
+		"an ssh user who is none":         {args: []string{"--ssh=@127.0.0.1:1", "--ssh-fingerprint=SHA256:x", "status"}, code: 2, says: "ssh needs an address (host:port), a user and a command"},
 		"a magic packet that is none":     {args: []string{"--wake-on-lan=worker-01", "on"}, code: 2, says: "not a MAC address"},
 	}
 	for name, tt := range tests {

@@ -148,7 +148,7 @@ func (s *Switch) State(ctx context.Context) (power.State, error) {
 // fill puts the credentials into a template.
 func (s *Switch) fill(r Request, name string) web.Request {
 	filled := web.Request{
-		Method: r.Method, URL: s.put(r.URL, inURL), Name: name + " request at " + s.host,
+		Method: strings.ToUpper(r.Method), URL: s.put(r.URL, inURL), Name: name + " request at " + s.host,
 		Header: map[string]string{}, Body: s.put(r.Body, asIs),
 	}
 	if body := strings.TrimSpace(r.Body); strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {

@@ -38,6 +38,7 @@ func TestTemplatesAreFilledWithCredentials(t *testing.T) {
 		want    seen
 	}{
 		"a plain URL is fetched":                 {Request{URL: url + "/relay/0?turn=on"}, seen{Line: "GET /relay/0?turn=on", Auth: basic}},
+		"a method is in capitals":                {Request{URL: url + "/x", Method: "post"}, seen{Line: "POST /x", Auth: basic}},
 		"a body is posted":                       {Request{URL: url + "/x", Body: "on"}, seen{Line: "POST /x", Body: "on", Auth: basic}},
 		"a password in the URL is escaped there": {Request{URL: url + "/cm?user=${username}&password=${password}&cmnd=Power%20On"}, seen{Line: "GET /cm?user=user&password=p%26ss%22word&cmnd=Power%20On"}},
 		"a password in JSON is escaped there":    {Request{URL: url, Method: "PUT", Body: `{"key":"${password}"}`}, seen{Line: "PUT /", Body: `{"key":"p\u0026ss\"word"}`}},
