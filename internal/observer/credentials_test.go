@@ -95,6 +95,19 @@ func TestAPasswordThatIsRefusedForOneSlotIsGoodForAnotherThatItLetsIn(t *testing
 	})
 }
 
+func TestAPasswordThatWasGoodOnceAndIsRefusedIsNotTriedAgainEither(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, says(power.On))
+		defer b.stop()
+		b.Tell(slotAt("a", "bmc"), Changed)
+		time.Sleep(30 * time.Second)
+		b.state = func(string) (power.State, error) { return "", power.ErrCredentials } // it was changed at the BMC
+		time.Sleep(10 * time.Minute)
+		b.expect(b.asked["a"], seconds(0, 2, 62))
+		b.expect(b.saved["a"][1], "unknown at 2m2s since 0s bad credentials; not tried again until the Secret changes, or 00:16:02 UTC")
+	})
+}
+
 func TestAPersonWhoDeclaresTheSwitchAnewMayTryARefusedPasswordOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(string) (power.State, error) { return "", power.ErrCredentials })

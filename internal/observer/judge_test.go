@@ -104,6 +104,17 @@ func TestEveryFaultHasItsResult(t *testing.T) {
 	}
 }
 
+func TestWhatIsWrongWithCredentialsIsNotBlamedOnTheDeclaration(t *testing.T) {
+	for fault, want := range map[error]Result{
+		switches.ErrSecret: NoSecret, power.ErrCredentials: Credentials, power.ErrUntrusted: Untrusted,
+		errors.New("no address"): Misconfigured,
+	} {
+		if got := resultOf(misconfigured(fmt.Errorf("making it: %w", fault))); got != want {
+			t.Errorf("%v is %s, want %s", fault, got, want)
+		}
+	}
+}
+
 func TestAMessageFitsIntoTheStatus(t *testing.T) {
 	r := memory{}.reading(answer{at: noon, state: v2.PowerUnknown, why: strings.Repeat("ö", 2000)}, source)
 	if n := len([]rune(r.Message)); n > maxMessage || !strings.HasPrefix(r.Message, "ö") || strings.ContainsRune(r.Message, '\uFFFD') {

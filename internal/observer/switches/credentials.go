@@ -22,7 +22,8 @@ func (c Credentials) text(secret, key string) string {
 	return strings.TrimRight(string(c[secret][key]), "\r\n")
 }
 
-// complete is ErrSecret, with the Secret and the key, where one lacks a key that is needed.
+// complete is ErrSecret, with the Secret and the key, where one lacks a key that is needed, or a key is no word, which the
+// program that runs in Jobs does not send either.
 func (c Credentials) complete(s *v2.PowerSwitch) error {
 	if ca := authority(s); ca != nil && len(c[ca.Name]["ca.crt"]) == 0 {
 		return fmt.Errorf("%w: Secret %s has no key ca.crt", ErrSecret, ca.Name)
@@ -31,6 +32,11 @@ func (c Credentials) complete(s *v2.PowerSwitch) error {
 	for _, key := range needed(s) {
 		if _, found := c[from][key]; !found && from != "" {
 			return fmt.Errorf("%w: Secret %s has no key %s", ErrSecret, from, key)
+		}
+	}
+	for _, key := range keys {
+		if strings.ContainsAny(c.text(from, key), "\r\n\x00") {
+			return fmt.Errorf("%w: the key %s of Secret %s is more than one line", ErrSecret, key, from)
 		}
 	}
 	if s.HTTP == nil || from == "" {

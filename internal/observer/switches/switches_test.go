@@ -118,6 +118,7 @@ func TestWhatASecretLacksIsSaidWithItsName(t *testing.T) {
 	}{
 		"a BMC's password":              {ipmi, Credentials{"mine": {"username": []byte("reader"), "Password": []byte("geheim")}}, "Secret mine has no key password"},
 		"a BMC's user":                  {redfish, Credentials{"mine": {"password": []byte("geheim")}, "ca": {"ca.crt": []byte("pem")}}, "Secret mine has no key username"},
+		"a password of two lines":       {ipmi, Credentials{"mine": {"username": []byte("reader"), "password": []byte("geheim\nold\n")}}, "the key password of Secret mine is more than one line"},
 		"an authority":                  {redfish, Credentials{"mine": known, "ca": {"tls.crt": []byte("pem")}}, "Secret ca has no key ca.crt"},
 		"a token that a request is for": {&v2.PowerSwitch{HTTP: token}, Credentials{"mine": known}, "Secret mine has no key token"},
 		"all that a plug could take":    {&v2.PowerSwitch{HTTP: plain}, Credentials{"mine": {"Password": nil}}, "Secret mine has none of the keys username, password, token and ca.crt"},
