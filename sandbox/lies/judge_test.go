@@ -102,10 +102,10 @@ func (l *life) judgeJob(record *v2.JobRecord) {
 // judgeCause: whoever reads the event of a boot that failed, or of attempts that are spent, reads what the program said.
 func (l *life) judgeCause() {
 	l.T.Helper()
-	about := l.recorded(v2.OperationStartup)
+	about := l.ended.recorded(v2.OperationStartup)
 	switch {
 	case l.paused > 0:
-		about = l.recorded(v2.OperationShutdown)
+		about = l.ended.recorded(v2.OperationShutdown)
 	case l.ended.claim.Status.Phase != v2.ClaimFailed:
 		return
 	}

@@ -90,6 +90,11 @@ func (l *life) play() {
 	}
 	l.Ask(l.claim, deadline)
 	if l.until("ready, or at its end", func(so story) bool { return so.is(v2.ClaimReady) || !so.lives() }).is(v2.ClaimReady) {
+		// A startup Job that still looks at the machine would be cut short, and nobody know what it saw.
+		l.until("the end of its startup Job", func(so story) bool {
+			record := so.recorded(v2.OperationStartup)
+			return record != nil && record.Outcome != ""
+		})
 		if l.at != goingUp {
 			l.tell(l.lie.lies)
 		}

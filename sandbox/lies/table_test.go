@@ -112,7 +112,7 @@ func (l *life) row() row {
 	power := map[bool]string{true: "on", false: "off"}[l.IsOn()]
 	r := row{
 		name: l.lie.name, at: string(l.at), over: string(l.wiring), story: strings.TrimSpace(map[bool]string{true: "ready "}[l.ended.wasReady] + string(l.ended.claim.Status.Phase) + " " + string(l.ended.claim.Status.Reason)),
-		startup: job(l.recorded(v2.OperationStartup)), shutdown: job(l.recorded(v2.OperationShutdown)), log: join(l.powerLog()),
+		startup: job(l.ended.recorded(v2.OperationStartup)), shutdown: job(l.ended.recorded(v2.OperationShutdown)), log: join(l.powerLog()),
 		end: fmt.Sprintf("%s, said %s by %s", power, l.ended.slot.Status.PowerState, l.ended.slot.Status.PowerSource), told: l.steady(l.cause()),
 	}
 	if l.lie.lies.Flap { // whether two readings in a row agreed is chance
@@ -132,7 +132,7 @@ func (l *life) glance(r row) string {
 	case !l.ended.wasReady:
 		words = "failed: " + r.startup
 	case l.paused > 0:
-		words = "ready, paused: " + job(l.recorded(v2.OperationShutdown)) + ", mended"
+		words = "ready, paused: " + job(l.ended.recorded(v2.OperationShutdown)) + ", mended"
 	default:
 		words = "ready"
 	}
@@ -173,9 +173,9 @@ func said(record *v2.JobRecord) power.Outcome {
 }
 
 // recorded is the first Job that the claim has on record for an operation.
-func (l *life) recorded(operation v2.Operation) *v2.JobRecord {
-	for i := range l.ended.claim.Status.Jobs {
-		if record := &l.ended.claim.Status.Jobs[i]; record.Operation == operation {
+func (s story) recorded(operation v2.Operation) *v2.JobRecord {
+	for i := range s.claim.Status.Jobs {
+		if record := &s.claim.Status.Jobs[i]; record.Operation == operation {
 			return record
 		}
 	}
