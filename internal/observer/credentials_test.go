@@ -108,6 +108,20 @@ func TestAPasswordThatWasGoodOnceAndIsRefusedIsNotTriedAgainEither(t *testing.T)
 	})
 }
 
+// However long it was refused, the Secret is read every minute: somebody who mends it should not wait for ten.
+func TestASecretThatIsMendedAfterHoursIsTriedWithinAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(string) (power.State, error) { return "", power.ErrCredentials })
+		defer b.stop()
+		b.Tell(slotAt("a", "bmc"), Changed)
+		time.Sleep(3*time.Hour + time.Second)
+		b.expect(len(b.asked["a"]), 13) // every quarter of an hour
+		b.version, b.state = "2", says(power.On)
+		time.Sleep(time.Minute + 2*time.Second)
+		b.expect(b.saved["a"][len(b.saved["a"])-1], "on at 3h1m0s since 0s ")
+	})
+}
+
 func TestAPersonWhoDeclaresTheSwitchAnewMayTryARefusedPasswordOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(string) (power.State, error) { return "", power.ErrCredentials })

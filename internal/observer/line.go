@@ -146,7 +146,7 @@ func (l *line) judge(now asking, a answer) (reading *v2.PowerReading, worth bool
 		return nil, false
 	}
 	l.plan.asked, l.plan.follow, l.chance = l.o.Clock.Now(), now.ended, l.o.Chance()
-	l.plan.unasked = a.how != asked
+	l.plan.spared = a.how != asked || a.result == Credentials
 	reading = l.memory.reading(a, switches.Source(now.slot.Spec.Power))
 	if a.how == lockedOut {
 		return reading, l.memory.result != a.result // once

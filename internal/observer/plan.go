@@ -38,8 +38,8 @@ type plan struct {
 	asked, first time.Time
 	// failed counts the rounds in a row that came to nothing.
 	failed int
-	// unasked is whether the last round did not come as far as the switch, which is no reason to spare it.
-	unasked bool
+	// spared is whether the switch is left alone anyhow until the credentials are others: the next round looks for these.
+	spared bool
 	// urgent is whether something happened since the last round began: it is asked as soon as may be.
 	urgent bool
 	// follow is whether an operation ended before the last round: one more follows soon.
@@ -57,7 +57,7 @@ func (p plan) due(pace Pace, chance float64) time.Time {
 		return p.asked.Add(pace.FollowUp)
 	}
 	pause := pace.Interval
-	for n := 1; n < p.failed && !p.unasked; n++ {
+	for n := 1; n < p.failed && !p.spared; n++ {
 		if pause = min(2*pause, pace.LongestPause); pause == pace.LongestPause {
 			break
 		}

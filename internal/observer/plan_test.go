@@ -20,7 +20,7 @@ func TestARoundIsDue(t *testing.T) {
 		"later after a second":                     {plan{asked: asked, failed: 2}, 0, 2 * time.Minute},
 		"at most ten minutes later":                {plan{asked: asked, failed: 5}, 0, 10 * time.Minute},
 		"however long it has failed":               {plan{asked: asked, failed: 1 << 30}, 0, 10 * time.Minute},
-		"as usual where it was not asked":          {plan{asked: asked, failed: 9, unasked: true}, 0, time.Minute},
+		"as usual where it was not asked":          {plan{asked: asked, failed: 9, spared: true}, 0, time.Minute},
 		"soon when something happened":             {plan{asked: asked, urgent: true, failed: 9}, 0.5, 10 * time.Second},
 		"once more behind the end of an operation": {plan{asked: asked, follow: true}, 0.5, 15 * time.Second},
 		"when it was told, the first time":         {plan{first: asked.Add(3 * time.Second), urgent: true}, 0.5, 3 * time.Second},
