@@ -93,7 +93,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	}
 	acts := r.Presses || r.Method != http.MethodGet
 	name := c.Clean(r.Method + " " + r.Name)
-	if came.code == 0 {
+	if came.header == nil {
 		return Answer{}, fmt.Errorf("%s: %w", name, c.fault(err, acts, written.Load()))
 	}
 	if verdict := c.statusFault(came, acts); verdict != nil {
@@ -105,7 +105,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	return Answer{Status: came.code, Body: came.body}, nil
 }
 
-// reply is what came back: the zero value is nothing.
+// reply is what came back; without a header it is nothing. A status is whatever was said, 0 too.
 type reply struct {
 	code   int
 	status string

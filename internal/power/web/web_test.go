@@ -100,6 +100,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		want   error
 	}{
 		"nothing":              {"", power.ErrUnreachable},
+		"a status of nothing":  {"HTTP/1.1 000\r\n\r\n", power.ErrRefused},
 		"another protocol":     {"220 plug.lan ESMTP\r\n", power.ErrGarbled},
 		"a header without end": {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10), power.ErrGarbled},
 		"a body cut short":     {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\non", power.ErrGarbled},
