@@ -63,15 +63,21 @@ func Dir(t testing.TB) string {
 	return filepath.Join(dir, "charts", "homelab-autoscaler")
 }
 
-// Helm runs Helm with a home of its own and answers its standard output; the error has what it complained of.
-func Helm(t testing.TB, arguments ...string) (string, error) {
+// HelmBinary is where Helm lies, built for that.
+func HelmBinary(t testing.TB) string {
 	t.Helper()
 	binary, err := helmBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return binary
+}
+
+// Helm runs Helm with a home of its own and answers its standard output; the error has what it complained of.
+func Helm(t testing.TB, arguments ...string) (string, error) {
+	t.Helper()
 	home := t.TempDir()
-	command := exec.CommandContext(t.Context(), binary, arguments...)
+	command := exec.CommandContext(t.Context(), HelmBinary(t), arguments...)
 	command.Env = append(os.Environ(), "HOME="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	out, err := command.Output()
 	if err != nil {

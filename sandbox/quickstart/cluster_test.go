@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
+	"homecluster.dev/autoscaler/sandbox/chart"
 	"homecluster.dev/autoscaler/sandbox/controlplane"
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
@@ -83,8 +84,7 @@ func (c *cluster) furnish(t *testing.T, root string) {
 	} {
 		run(t, build[0], os.Environ(), build[1:]...)
 	}
-	helm := run(t, root, append(os.Environ(), "GOWORK=off", "GOFLAGS="), "go", "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
-	if err := os.Symlink(strings.TrimSpace(helm), filepath.Join(bin, "helm")); err != nil {
+	if err := os.Symlink(chart.HelmBinary(t), filepath.Join(bin, "helm")); err != nil {
 		t.Fatal(err)
 	}
 	kubeconfig, err := os.ReadFile(c.plane.Kubeconfig())

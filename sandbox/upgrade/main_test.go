@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"homecluster.dev/autoscaler/internal/kube"
+	"homecluster.dev/autoscaler/sandbox/chart"
 	"homecluster.dev/autoscaler/sandbox/controlplane"
 )
 
@@ -96,13 +97,7 @@ func (h *home) equip(t *testing.T, root string) {
 		t.Fatal(err)
 	}
 	link(t, self, filepath.Join(h.tools, "kubectl"))
-	helm := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
-	helm.Dir, helm.Env = root, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	where, err := helm.Output()
-	if err != nil {
-		t.Fatalf("building helm: %v", err)
-	}
-	link(t, strings.TrimSpace(string(where)), filepath.Join(h.tools, "helm"))
+	link(t, chart.HelmBinary(t), filepath.Join(h.tools, "helm"))
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(h.tools, "homelab-autoscaler"), "./cmd/homelab-autoscaler")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
