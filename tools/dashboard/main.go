@@ -130,7 +130,8 @@ func machines(b *dashboard.DashboardBuilder) {
 
 func switches(b *dashboard.DashboardBuilder) {
 	b.WithRow(dashboard.NewRowBuilder("Power switches")).
-		WithPanel(graph("Age of the readings", "Since when nothing new was saved of what a machine's own switch says. More than five minutes count for nothing.", "s", 8,
+		WithPanel(graph("Age of the readings",
+			"Since when nothing new was saved of what a machine's own switch says. More than five minutes count for nothing.", "s", 8,
 			query(`max by (slot) (time() - homelab_autoscaler_slot_power_reading_timestamp_seconds{`+mine+`})`, "{{slot}}"))).
 		WithPanel(graph("Rounds that came to nothing", "Rounds of asking a switch in which it could not be read, by what came of them.", "none", 8,
 			query(`sum by (slot, result) (increase(homelab_autoscaler_power_polls_total{`+mine+`,result!="read"}[1h])) > 0`, "{{slot}} {{result}}"))).
