@@ -97,10 +97,9 @@ func (b *builder) asWakeOnLan() (power.Switch, error) {
 
 func (b *builder) asSSH() (power.Switch, error) {
 	folder := cmp.Or(b.sshCredentials, b.credentials)
-	user, host := "", b.ssh
-	if at := strings.LastIndex(b.ssh, "@"); at >= 0 { // a user may have one in the name
-		user, host = b.ssh[:at], b.ssh[at+1:]
-	} else {
+	at := strings.LastIndex(b.ssh, "@") // a user may have one in the name
+	user, host := b.ssh[:max(0, at)], b.ssh[at+1:]
+	if at < 0 {
 		user = cmp.Or(b.word(folder, "username", ""), "root")
 	}
 	command := b.sshCommand
