@@ -27,7 +27,7 @@ func chapters() []chapter {
 	return []chapter{
 		{"The good road", []string{"boot_and_scale_down", "slow_agent", "declarations_return", "not_what_was_declared", "join", "adopted"}},
 		{"Boots that fail", []string{
-			"startup_job_fails", "startup_command_missing", "startup_never_ran", "startup_job_late", "bmc_slow_to_start", "lost_magic_packet",
+			"startup_job_fails", "startup_command_missing", "startup_never_ran", "startup_job_times_out", "startup_job_late", "bmc_slow_to_start", "lost_magic_packet",
 			"power_pod_finds_no_place", "no_pod_for_the_job", "secret_missing", "slower_than_its_budget", "readiness_gate_timeout", "gate_at_the_deadline",
 			"waits_in_vain", "stuck_transition", "cool_off", "forgiven",
 		}},
