@@ -42,7 +42,8 @@ func KindOf(ref NodeRef, labels, annotations map[string]string) NodeKind {
 // GroupOfKubeNode is the group a registered node belongs to, empty when it is none of the client's business. It is the
 // group of the wanted claim exactly while that is ready. Before, the node would hide from the client the machine that it
 // still awaits, and afterwards a restarted client would lift the cordon from a machine that is being switched off. A
-// held boot is the exception: it is what it is until the hold ends.
+// held boot is the exception: it is what it is until the hold ends. One that registered a moment ago and has no providerID
+// yet is no exception: the client could not tell that it is the instance it awaits, and would count it beside that.
 func (s Slot) GroupOfKubeNode(now time.Time) string {
 	all, newest := s.wanted()
 	if newest == nil {
@@ -52,7 +53,7 @@ func (s Slot) GroupOfKubeNode(now time.Time) string {
 	case v2.ClaimReady:
 		return newest.Spec.Request.Group
 	case v2.ClaimBooting:
-		if facts.HoldOf(s.Object, now).Held {
+		if facts.HoldOf(s.Object, now).Held && s.KubeNode != nil && s.KubeNode.Spec.ProviderID != "" {
 			return newest.Spec.Request.Group
 		}
 	}

@@ -3,6 +3,7 @@ package pool
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
@@ -13,9 +14,14 @@ func TestGroupOfKubeNode(t *testing.T) {
 		objects []metav1.Object
 		want    string
 	}{
-		"ready and wanted":                    {objects: []metav1.Object{slot("a"), claim("a", 1, v2.ClaimReady)}, want: "g"},
-		"booting hides nothing":               {objects: []metav1.Object{slot("a"), claim("a", 1, v2.ClaimBooting)}},
-		"a held boot is what it is":           {objects: []metav1.Object{slot("a", suspended), claim("a", 1, v2.ClaimBooting)}, want: "g"},
+		"ready and wanted":      {objects: []metav1.Object{slot("a"), claim("a", 1, v2.ClaimReady)}, want: "g"},
+		"booting hides nothing": {objects: []metav1.Object{slot("a"), claim("a", 1, v2.ClaimBooting)}},
+		"a held boot is what it is": {
+			objects: []metav1.Object{slot("a", suspended), claim("a", 1, v2.ClaimBooting), kubeNode("a", corev1.ConditionTrue, "homelab://a")}, want: "g",
+		},
+		"a held boot, before its node has an id": {
+			objects: []metav1.Object{slot("a", suspended), claim("a", 1, v2.ClaimBooting), kubeNode("a", corev1.ConditionTrue, "")},
+		},
 		"going down":                          {objects: []metav1.Object{slot("a"), claim("a", 1, v2.ClaimReady, marked)}},
 		"unclaimed":                           {objects: []metav1.Object{slot("a")}},
 		"ready, and a newer claim takes over": {objects: []metav1.Object{slot("a"), claim("a", 1, v2.ClaimReady), claim("a", 2, "")}, want: "g"},
