@@ -187,12 +187,12 @@ func TestCrashPointEndsRunningWatches(t *testing.T) {
 	must(t, err)
 	defer watch.Stop()
 	must(t, w.create(t, "last"))
-	select {
-	case <-w.proxy.Cut():
-	default:
-		t.Error("the write was answered and the crash point is not reached")
-	}
 	deadline := time.After(10 * time.Second)
+	select {
+	case <-w.proxy.Cut(): // right behind the answer
+	case <-deadline:
+		t.Fatal("the write was answered and the crash point is not reached")
+	}
 	for {
 		select {
 		case _, open := <-watch.ResultChan():
