@@ -3,7 +3,6 @@ package bmc_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,17 +13,15 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
 	"homecluster.dev/autoscaler/internal/power"
 	"homecluster.dev/autoscaler/internal/power/cli"
 	"homecluster.dev/autoscaler/internal/power/process"
 	"homecluster.dev/autoscaler/sandbox/bmc"
+	"homecluster.dev/autoscaler/sandbox/golden"
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write testdata/lies.txt anew, to be read before it is committed")
 
 // told is the table that is checked in.
 const told = "testdata/lies.txt"
@@ -134,18 +131,7 @@ func TestEveryLieOverEveryProtocol(t *testing.T) {
 		c.judge(t)
 	}
 	table := tabulate(cells)
-	if *rewrite {
-		if err := os.WriteFile(told, []byte(table), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(told)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(table, "\n")); diff != "" {
-		t.Errorf("the table differs from %s; -rewrite writes it anew (-want +got):\n%s", told, diff)
-	}
+	golden.Compare(t, told, table)
 	t.Logf("\n%s", table)
 }
 

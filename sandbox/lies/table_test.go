@@ -2,9 +2,7 @@ package lies_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,19 +10,16 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	v2 "homecluster.dev/autoscaler/api/v2alpha1"
 	"homecluster.dev/autoscaler/internal/power"
 	"homecluster.dev/autoscaler/sandbox/bmc"
+	"homecluster.dev/autoscaler/sandbox/golden"
 	"homecluster.dev/autoscaler/sandbox/house"
 	"homecluster.dev/autoscaler/sandbox/machineroom"
 )
 
 // At once as many lives are lived: they wait for machines, not for a CPU.
 func TestMain(m *testing.M) { house.Main(m, 48) }
-
-var rewrite = flag.Bool("rewrite", false, "write testdata/lives.txt anew, to be read before it is committed")
 
 // lived is the table that is checked in.
 const lived = "testdata/lives.txt"
@@ -57,18 +52,7 @@ func TestEveryLieInAClaimsLife(t *testing.T) {
 		return
 	}
 	table := tabulate(rows)
-	if *rewrite {
-		if err := os.WriteFile(lived, []byte(table), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(lived)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(table, "\n")); diff != "" {
-		t.Errorf("the table differs from %s; -rewrite writes it anew (-want +got):\n%s", lived, diff)
-	}
+	golden.Compare(t, lived, table)
 	t.Logf("\n%s", table)
 }
 

@@ -2,8 +2,6 @@ package liveview
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,9 +10,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files instead of comparing with them")
+	"homecluster.dev/autoscaler/sandbox/golden"
+)
 
 // frame is two machines coming up, one of them further than the other.
 func frame() Frame {
@@ -55,7 +53,7 @@ func TestRender(t *testing.T) {
 	for name, style := range tests {
 		t.Run(name, func(t *testing.T) {
 			lines := Render(frame(), style)
-			golden(t, name, strings.Join(lines, "\n")+"\n")
+			golden.Compare(t, filepath.Join("testdata", name+".txt"), strings.Join(lines, "\n")+"\n")
 			if len(lines) > style.Height {
 				t.Errorf("%d lines on a screen of %d", len(lines), style.Height)
 			}
@@ -69,23 +67,6 @@ func TestRender(t *testing.T) {
 }
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9]*m")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".txt")
-	if *rewrite {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("picture %s (-want +got):\n%s\nrun with -rewrite if this is how it should be", name, diff)
-	}
-}
 
 func TestNoHeightIsTooSmall(t *testing.T) {
 	for height := range 30 {
