@@ -17,9 +17,7 @@ func losses() map[string]scenario {
 			h.untilRead(v2.PowerOn)
 			h.Metal.LosePower()
 			h.untilLost()
-			slot := h.UntilSlot("off by its switch", func(s *v2.Node) bool {
-				return s.Status.Phase == v2.SlotOff && s.Status.PowerState == v2.PowerOff && len(s.Finalizers) == 0
-			})
+			slot := h.untilOff()
 			if slot.Status.PowerSource != v2.PowerSourceOutOfBand {
 				h.T.Errorf("off is believed by %s", slot.Status.PowerSource)
 			}
@@ -35,9 +33,7 @@ func losses() map[string]scenario {
 			h.Metal.Panic()
 			h.untilLost()
 			h.Await(machineroom.PoweredOff)
-			h.UntilSlot("off by its switch", func(s *v2.Node) bool {
-				return s.Status.Phase == v2.SlotOff && s.Status.PowerState == v2.PowerOff && len(s.Finalizers) == 0
-			})
+			h.untilOff()
 			if jobs := h.Jobs("shutdown"); len(jobs) != 1 {
 				h.T.Errorf("%d shutdown Jobs were made", len(jobs))
 			}
@@ -58,5 +54,13 @@ func (h *home) untilLost() {
 	h.UntilSlot("a machine that is lost", func(s *v2.Node) bool {
 		d := s.Status.LastClaim
 		return d != nil && d.Name == claim && d.Phase == v2.ClaimFailed && d.Reason == v2.ReasonMachineGone
+	})
+}
+
+// untilOff waits until the slot is off and owes nothing.
+func (h *home) untilOff() *v2.Node {
+	h.T.Helper()
+	return h.UntilSlot("off", func(s *v2.Node) bool {
+		return s.Status.Phase == v2.SlotOff && s.Status.PowerState == v2.PowerOff && len(s.Finalizers) == 0
 	})
 }
