@@ -10,6 +10,18 @@ import (
 	"homecluster.dev/autoscaler/internal/core/facts"
 )
 
+// nobodys is a machine that came up with nobody's claim, and runs a pod that its budget keeps.
+func nobodys(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.settle()
+	w.kubelet("True")
+	w.newPod("web")
+	w.newBudget("web")
+	w.settle()
+	return w
+}
+
 // TestAMachineOfNobodysThatStaysOnTakesPodsAgain once it is not to be switched off any more.
 func TestAMachineOfNobodysThatStaysOnTakesPodsAgain(t *testing.T) {
 	tests := map[string]func(w *world){
@@ -20,12 +32,7 @@ func TestAMachineOfNobodysThatStaysOnTakesPodsAgain(t *testing.T) {
 	}
 	for name, happen := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.settle()
-			w.kubelet("True")
-			w.newPod("web")
-			w.newBudget("web")
-			w.settle()
+			w := nobodys(t)
 			w.now = w.now.Add(2 * time.Minute)
 			w.settle()
 			if !w.kubeNode.Spec.Unschedulable {
@@ -77,12 +84,7 @@ func TestADrainOfAMachineOfNobodysHasItsWholeTime(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.settle()
-			w.kubelet("True")
-			w.newPod("web")
-			w.newBudget("web")
-			w.settle()
+			w := nobodys(t)
 			test.leave(w)
 			w.settle()
 			w.now = w.now.Add(time.Hour)
